@@ -181,7 +181,7 @@ export const AUDIT_LOG_ROUTES = {
   }),
   streamLog: route({
     request: { query: StreamParameters, read: readLastEventId },
-    responses: { 200: { description: 'The response.', content: asEvents, unrecorded: true } },
+    responses: { 200: { description: 'The response.', content: asEvents } },
     handle: async (deps, { principal, query, content: lastId }, reply) => {
       if (!deps.streams.take(reply)) return rejectBusy(reply);
       const { from = 'start' } = query;

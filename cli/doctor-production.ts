@@ -3,7 +3,7 @@ import type { EffectiveSetting } from '../shared/runtime/config.ts';
 import { columns, print, styled } from './output.ts';
 
 /** One section of docs/production.md; `byHand` lists what no program can check. */
-export type ProductionFinding = { section: string; missing: string[]; byHand?: string };
+type ProductionFinding = { section: string; missing: string[]; byHand?: string };
 
 /** The facts that the sections judge; `isOn` is false for a setting that is 0, false or not set. */
 type Installation = {

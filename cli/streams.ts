@@ -13,7 +13,7 @@ export const AS_STREAM = { accept: EVENT_STREAM };
 type ServerSentEvent = { event: string | undefined; id: string | undefined; data: string };
 
 /** The events of a response until it ends or its connection is lost. Throws CommandFailed for an error response. */
-export async function* serverSentEvents(response: Response): AsyncGenerator<ServerSentEvent> {
+async function* serverSentEvents(response: Response): AsyncGenerator<ServerSentEvent> {
   const { body } = await orFail(response);
   if (body === null) return;
   const events = body

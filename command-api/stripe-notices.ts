@@ -185,17 +185,15 @@ const stripeWebhook: SignedRoute<StripeWebhookDeps> = {
       description:
         'What Stripe says of the payment now is recorded, or it is none of this service.',
       content: { 'application/json': NoticeReceived },
-      unrecorded: true,
     },
-    400: { description: 'Signed, and no event of Stripe.', unrecorded: true },
+    400: { description: 'Signed, and no event of Stripe.' },
     401: { description: 'Not signed, by another secret, or more than 300 s ago.' },
-    413: { description: 'The body is above 64 KiB.', unrecorded: true },
+    413: { description: 'The body is above 64 KiB.' },
     429: {
       description: 'Too many notices without a signature.',
       headers: ['Retry-After'],
-      unrecorded: true,
     },
-    500: { description: 'A fault of ours; Stripe delivers the notice again.', unrecorded: true },
+    500: { description: 'A fault of ours; Stripe delivers the notice again.' },
     503: {
       description:
         'Stripe did not say yet what became of the payment, or too many notices come at once; Stripe delivers again.',

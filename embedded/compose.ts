@@ -12,7 +12,7 @@ import type { Projector } from '../projector/compose.ts';
 import { trackFreshness } from '../projector/freshness.ts';
 import { openProjectorSide } from '../projector/open.ts';
 import { openSimulator, type Simulator } from '../provider-simulator/simulator.ts';
-import { type Behind, behindTheLog } from '../query-api/behind.ts';
+import { type Behind, behindTheStream } from '../query-api/behind.ts';
 import { registerQueryApi } from '../query-api/routes.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
@@ -162,7 +162,7 @@ const registerApis = async (app: FastifyInstance, sides: Sides): Promise<void> =
     store,
     readModels,
     webhookSecret: projection.webhookSecret,
-    behind: engine.shared ? behindTheLog({ store, readModels }) : inStepWith(projector),
+    behind: engine.shared ? behindTheStream(store) : inStepWith(projector),
   });
   if ('register' in sides.provider) sides.provider.register(app);
   registerConsole(app, config.tokens.merchantClaims);

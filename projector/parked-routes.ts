@@ -58,7 +58,7 @@ export const PARKED_ROUTES = {
   retryParked: route({
     request: { paymentId: 'INVALID_PAYMENT_ID' },
     responses: {
-      200: { description: 'The response.', content: asJson(ParkedRetry), unrecorded: true },
+      200: { description: 'The response.', content: asJson(ParkedRetry) },
     },
     handle: async (deps, { principal, paymentId }, reply) => {
       const { projector, readModels } = deps;

@@ -137,7 +137,6 @@ export const PROJECTION_ROUTES = {
       200: {
         description: 'Its progress, as it goes.',
         content: { [EVENT_STREAM]: z.string() },
-        unrecorded: true,
       },
       202: { description: 'It has begun.', content: asJson(RebuildStarted) },
       503: {
@@ -162,7 +161,6 @@ export const PROJECTION_ROUTES = {
       200: {
         description: 'What differs.',
         content: { ...asJson(ReadModelsComparison), [EVENT_STREAM]: z.string() },
-        unrecorded: true,
       },
     },
     handle: ({ projector, streams }, _input, reply) =>

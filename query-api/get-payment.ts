@@ -26,16 +26,17 @@ export const getPayment = async (
   paymentId: string,
   merchantId: string,
 ): Promise<FoundPayment | undefined> => {
-  const behind = await deps.behind(paymentId);
+  const behind = deps.behind(paymentId);
   const document = await documentOf(deps, paymentId, merchantId);
-  if (document !== undefined && !document.parked && !(await behind(document.revision)))
-    return document;
   try {
+    if (document !== undefined && !document.parked && !(await behind(document.revision)))
+      return document;
     const found = await fold(deps, paymentId);
     if (found === undefined && document !== undefined)
       throw new StreamNotWhole(`payment ${paymentId}: the read models have it, the log does not`);
     return found?.merchantId === merchantId ? found : undefined;
   } catch (error) {
+    // With the event store out of reach the document is served as it is.
     if (error instanceof StoreUnavailable && document !== undefined) return document;
     const isOwn = document !== undefined || !(error instanceof UnreadableStream);
     if (isOwn || isUnreadableOf(error, merchantId)) throw error;

@@ -15,7 +15,7 @@ import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
 import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/signer.ts';
-import { behindTheLog } from './behind.ts';
+import { behindTheStream } from './behind.ts';
 import { registerQueryApi } from './routes.ts';
 
 const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {
@@ -47,7 +47,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   registerQueryApi(app, authHooks, {
     store,
     readModels,
-    behind: behindTheLog({ store, readModels }),
+    behind: behindTheStream(store),
     webhookSecret: await openWebhookSecret(store, config.webhooks.secret ?? ''),
   });
   registerAuditApi(app, authHooks, {

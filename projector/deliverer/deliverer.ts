@@ -16,7 +16,7 @@ export type DelivererStatus = EndpointsStatus & {
   error?: string;
 };
 
-export type DelivererOptions = {
+type DelivererOptions = {
   store: Pick<EventStore, 'lastRevision'>;
   begin(secret: string): Promise<Delivering>;
   /** Throws where another secret was used before. */

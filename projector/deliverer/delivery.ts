@@ -135,7 +135,7 @@ export const ATTEMPTS_OF_ONE_MAX: number = ATTEMPT_DELAYS_MS.length + 1;
 const PROBE_DELAYS_MS = [5 * SECOND, 30 * SECOND, MINUTE, 5 * MINUTE];
 
 /** Without a success. */
-export const DISABLED_AFTER_MS: number = 72 * HOUR;
+const DISABLED_AFTER_MS: number = 72 * HOUR;
 /** A longer `Retry-After` is not followed. */
 const RETRY_AFTER_MS_MAX = HOUR;
 

@@ -41,8 +41,8 @@ export const RELAY_PARKED_ROUTES = {
   retryRelayParked: route({
     request: { allMerchants: true, paymentId: 'INVALID_PAYMENT_ID' },
     responses: {
-      200: { description: 'What came of it.', content: asJson(RelayParkedRetry), unrecorded: true },
-      404: { description: 'The relay has not parked this payment.', unrecorded: true },
+      200: { description: 'What came of it.', content: asJson(RelayParkedRetry) },
+      404: { description: 'The relay has not parked this payment.' },
       ...UNTIL_LATER,
     },
     handle: ({ relay }, { paymentId }, reply) =>
@@ -60,7 +60,6 @@ export const RELAY_PARKED_ROUTES = {
       200: {
         description: 'What came of those that were tried.',
         content: asJson(RelayParkedRetries),
-        unrecorded: true,
       },
       ...UNTIL_LATER,
     },

@@ -16,6 +16,7 @@ import { createLogger } from '../../shared/runtime/log.ts';
 import { SECRET_ALGORITHM } from '../../shared/runtime/settings/table.ts';
 import type { Recording } from './document.ts';
 import { stabilizer } from './stable.ts';
+import { isForMerchants } from './standard-responses.ts';
 
 const SECRET = 'the secret that the examples of the documents are signed with';
 const SECRETS = { JWT_SECRET: SECRET, IDEMPOTENCY_SECRET: SECRET, WEBHOOK_SECRET: SECRET };
@@ -29,7 +30,6 @@ type Token = readonly [merchant: string, scope?: string, subject?: string];
 const TOKENS: Readonly<Record<string, Token>> = {
   merchant: ['m_demo'],
   auditor: ['*', 'audit:read ops:admin ops:resolve', 'first operator'],
-  second: ['*', 'ops:resolve', 'second operator'],
   withoutScope: ['m_demo', ''],
 };
 const EVERY_SCOPE = 'payments:read payments:write webhooks:write audit:read ops:admin ops:resolve';
@@ -38,7 +38,7 @@ export type Target = { id: RouteId; url: string };
 
 type Sent = {
   body?: object | string;
-  /** A name in TOKENS, a merchant or `none`; left out: that of the run. */
+  /** A name in TOKENS, a merchant or `none`; left out: one that the route takes. */
   token?: string;
   key?: string;
   show?: boolean;
@@ -59,7 +59,7 @@ export type Step =
 
 export type Run = readonly [settings: NodeJS.ProcessEnv, steps: readonly Step[]];
 
-export const tokenOf = async (name: string): Promise<string> => {
+const tokenOf = async (name: string): Promise<string> => {
   const [merchantId, scope, subject]: Token = TOKENS[name] ?? [name, EVERY_SCOPE];
   const signer = { algorithm: SECRET_ALGORITHM, key: await importSecret(SECRET) } as const;
   const claims = { merchantId, merchantClaim: 'merchant_id', ttlSeconds: 600, scope, subject };
@@ -91,12 +91,13 @@ const openOver = (dataDir: string, settings: NodeJS.ProcessEnv, faults: Faults) 
 const POLL_MS = 10;
 const POLLS_MAX = 500;
 
-const runner = (app: FastifyInstance, own: string, faults: Faults, recordings: Recording[]) => {
+const runner = (app: FastifyInstance, faults: Faults, recordings: Recording[]) => {
   const payments = new Map<string, string>();
 
   const send = async (target: Target, sent: Sent, polls = 0): Promise<LightMyRequestResponse> => {
     const { id, url } = target;
-    const { body, token = own, key, until } = sent;
+    const fitting = isForMerchants(ROUTES[id]) ? 'merchant' : 'auditor';
+    const { body, token = fitting, key, until } = sent;
     const response = await app.inject({
       method: ROUTES[id].method,
       url: url.replace(/\$(\w+)/, (_all, name: string) => payments.get(name) ?? ''),
@@ -131,22 +132,19 @@ const runner = (app: FastifyInstance, own: string, faults: Faults, recordings: R
 };
 
 /** The recordings of all runs, which share one folder; equal each time. */
-export const recordRuns = async (
-  own: 'merchant' | 'auditor',
-  runs: readonly Run[],
-): Promise<Recording[]> => {
+export const recordRuns = async (runs: readonly Run[]): Promise<Recording[]> => {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'payments-examples-'));
   const recordings: Recording[] = [];
   for (const [settings, steps] of runs) {
     const faults: Faults = { calls: {} };
     const service = await openOver(folder.path, settings, faults);
     try {
-      const take = runner(service.app, own, faults, recordings);
+      const take = runner(service.app, faults, recordings);
       for (const step of steps) await take(step);
     } finally {
       await service.stop();
     }
   }
-  const stable = stabilizer(own === 'merchant');
+  const stable = stabilizer();
   return recordings.map((one) => ({ ...one, body: stable(one.body) }));
 };

@@ -25,10 +25,7 @@ const FOR_MERCHANTS: Responses = {
 const FOR_OTHERS: Responses = {
   ...BEFORE_THE_BODY,
   403: { description: 'The token lacks the scope.' },
-  500: {
-    description: 'A fault of ours, or an event that cannot be read; `details` name it.',
-    unrecorded: true,
-  },
+  500: { description: 'A fault of ours, or an event that cannot be read; `details` name it.' },
   503: { description: 'The service cannot answer now.', headers: LATER },
 };
 
@@ -38,9 +35,13 @@ const OF_PERSON = {
 };
 const TOO_LARGE = { 413: { description: 'The body is above 64 KiB.' } };
 
-const malformed = (isForMerchants: boolean, method: RoutePlace['method']): string => {
-  if (isForMerchants) return 'The request is malformed; `details` name what is wrong.';
-  return method === 'GET'
+/** Their document shows each of their responses; of other routes there is one example. */
+export const isForMerchants = ({ scope }: RoutePlace): boolean =>
+  scope !== SIGNED && isOfMerchants(scope);
+
+const malformed = (place: RoutePlace): string => {
+  if (isForMerchants(place)) return 'The request is malformed; `details` name what is wrong.';
+  return place.method === 'GET'
     ? 'A parameter is malformed, or not known.'
     : 'The paymentId or the body is malformed.';
 };
@@ -51,14 +52,13 @@ export const mayBeTooLarge = ({ method, path }: RoutePlace, form: RequestForm): 
 
 export const standardResponses = (place: RoutePlace, form: RequestForm): Responses => {
   if (place.scope === SIGNED) return mayBeTooLarge(place, form) ? TOO_LARGE : {};
-  const isForMerchants = isOfMerchants(place.scope);
-  const missing = isForMerchants
+  const missing = isForMerchants(place)
     ? 'The merchant has no such payment.'
     : 'No such payment to be seen.';
   return {
-    ...(isForMerchants ? FOR_MERCHANTS : FOR_OTHERS),
+    ...(isForMerchants(place) ? FOR_MERCHANTS : FOR_OTHERS),
     ...((form.query ?? form.paymentId ?? form.read) !== undefined && {
-      400: { description: malformed(isForMerchants, place.method) },
+      400: { description: malformed(place) },
     }),
     ...(form.allMerchants && (form.person ? OF_PERSON : OF_ALL)),
     ...(form.paymentId !== undefined && { 404: { description: missing } }),

@@ -100,7 +100,7 @@ const placeReason = (form: StoredForm, named: Named): string | undefined => {
   return isThere ? undefined : MOVED;
 };
 
-export type StreamEnd = { revision: number; hash: string };
+type StreamEnd = { revision: number; hash: string };
 const NOT_COMPARED = '';
 
 export const revisionReason = (

@@ -53,7 +53,7 @@ export type ResponseForm = {
   /** Content type → the body. Left out: the error body as JSON. */
   content?: Readonly<Record<string, z.ZodType>>;
   headers?: readonly ResponseHeader[];
-  /** No example can be recorded: it has no end, or nothing causes it. */
+  /** No example for merchants can be recorded: it has no end, or nothing causes it. */
   unrecorded?: true;
 };
 

@@ -14,7 +14,7 @@ import { openTraces, type Traces, TracesRefused } from './traces.ts';
 const kept: object[] = [];
 
 /** Keeps one `process.nextTick` object: after a collection without one, later ones cost more. */
-export const keepTickObject = (): Promise<object> =>
+const keepTickObject = (): Promise<object> =>
   new Promise((resolve) => {
     process.nextTick(() => {
       const tickObject = executionAsyncResource();
@@ -194,7 +194,7 @@ const addressLine = (pair: readonly (readonly [string, string])[]): string =>
  * Without colour where `NO_COLOR` is set or the output is no terminal. `waitsFor` are engines out of reach,
  * with reasons: none where the process is ready.
  */
-export const bannerOf = (
+const bannerOf = (
   { what, addresses, notForProduction = [], next }: BannerFacts,
   waitsFor: readonly string[],
   warnings: readonly string[],

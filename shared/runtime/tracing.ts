@@ -37,7 +37,7 @@ export const SPAN_ATTRIBUTES = {
 } as const;
 
 type List = typeof SPAN_ATTRIBUTES;
-export type SpanAttributes = {
+type SpanAttributes = {
   [Name in keyof List]?: (List[Name] extends 'string' ? string : number) | undefined;
 };
 

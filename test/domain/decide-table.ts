@@ -52,7 +52,7 @@ export const SUB_STATES = [
   'REFUNDED',
   'VOIDED',
 ] as const;
-export type SubState = (typeof SUB_STATES)[number];
+type SubState = (typeof SUB_STATES)[number];
 
 /** Where a state belongs in the table; several open refunds are as one. */
 export const subStateOf = (state: PaymentState | undefined): string => {

@@ -2,7 +2,9 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { behindTheStream } from '../../query-api/behind.ts';
 import { getPayment } from '../../query-api/get-payment.ts';
+import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { foldReadModel } from '../../shared/payment/response.ts';
@@ -76,23 +78,32 @@ test('gaps §9: a document that was read before and is behind is not given', asy
   service.readModels.release();
 });
 
-test.each(['parked', 'behind'])('gaps §9: a document that is %s is not given', async (why) => {
-  const folder = temporaryFolder();
-  const store = memoryEventStore();
-  const readModels = readModelsIn(folder.path, 'read models.db');
-  const events = wholeLife('pay_1').map((event, at) => newEvent(event, timeOf(at)));
-  const stored = await store.append(streamOf('pay_1'), 'none', events);
-  const readModel = foldStream(stored.slice(0, 2), foldReadModel);
-  if (readModel === undefined) throw new Error('a read model of nothing');
-  const document = { kind: 'readModel', readModel } as const;
-  const park = { kind: 'park', paymentId: 'pay_1', revision: 2, reason: 'poison' } as const;
-  const changes = why === 'parked' ? [document, { ...park, time: timeOf(2) }] : [document];
-  await readModels.apply(changes, null, '3');
-  const deps = { store, readModels, behind: () => () => why === 'behind' };
-  const found = await getPayment(deps, 'pay_1', readModel.merchantId);
-  expect(found?.revision).toBe(events.length - 1);
-  await readModels.close();
-  folder.remove();
+describe('gaps §9: a document at revision 1 of a longer stream, where others append', () => {
+  const last = wholeLife('pay_1').length - 1;
+  test.each<[string, number]>([
+    ['is not given while it is parked', last],
+    ['is not given where it is behind', last],
+    ['is given with the event store out of reach', 1],
+  ])('%s', async (what, revision) => {
+    const folder = temporaryFolder();
+    const store = memoryEventStore();
+    const readModels = readModelsIn(folder.path, 'read models.db');
+    const events = wholeLife('pay_1').map((event, at) => newEvent(event, timeOf(at)));
+    const stored = await store.append(streamOf('pay_1'), 'none', events);
+    const readModel = foldStream(stored.slice(0, 2), foldReadModel);
+    if (readModel === undefined) throw new Error('a read model of nothing');
+    const document = { kind: 'readModel', readModel } as const;
+    const park = { kind: 'park', paymentId: 'pay_1', revision: 2, reason: 'poison' } as const;
+    const isParked = what.endsWith('parked');
+    const changes = isParked ? [document, { ...park, time: timeOf(2) }] : [document];
+    await readModels.apply(changes, null, '3');
+    if (revision === 1) store.failWith(new StoreUnavailable('down'));
+    const behind = isParked ? () => () => false : behindTheStream(store);
+    const found = await getPayment({ store, readModels, behind }, 'pay_1', readModel.merchantId);
+    expect(found?.revision).toBe(revision);
+    await readModels.close();
+    folder.remove();
+  });
 });
 
 describe('interface, get: errors', () => {

@@ -35,15 +35,6 @@ const appendRefunds = async (store: EventStore, paymentId: string, operations: n
 const logOver = (store: EventStore, cachedBytesMax: number) =>
   paymentLogOver(store, { cachedPaymentsMax: 100, cachedBytesMax });
 
-/** A document as it is kept. */
-const _documentOf = (paymentId: string, body: string) => ({
-  paymentId,
-  merchantId: 'm',
-  revision: 1,
-  body,
-  parked: false,
-});
-
 /** How often other work had its turn while a step ran. */
 const turnsDuring = async (step: () => Promise<unknown>): Promise<number> => {
   let turns = 0;

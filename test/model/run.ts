@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { type InProcess, NO_RETRIES, openInProcess, token } from '../support/in-process.ts';
 import { steps, type World } from './commands.ts';
 
-export type ModelRun = { sequences: number; commands: number; slow: boolean; seed?: number };
+type ModelRun = { sequences: number; commands: number; slow: boolean; seed?: number };
 
 /** Runs the sequences; gives the pairs of status and command that they met. */
 export const agreeWithModel = async (run: ModelRun): Promise<Set<string>> => {

@@ -14,14 +14,14 @@ import type { ReadModels } from '../../shared/read-models/port.ts';
 /** What happens to one call: it acts and its answer is lost, never arrives, or is not sent, for a reason. */
 export type Fault = 'answer lost' | 'call lost' | 'not sent' | NotSent;
 
-export type Held = {
+type Held = {
   /** Resolves when the call has reached the provider. */
   begun: Promise<void>;
   /** Lets the call go on. */
   release(): void;
 };
 
-export type ProviderFaults = {
+type ProviderFaults = {
   wrap(own: Provider): Provider;
   /** The next call to carry something out meets this fault. */
   next(fault: Fault): void;
@@ -138,8 +138,6 @@ export const providerFaults = (): ProviderFaults => {
   };
   return faults;
 };
-
-export type ReadModelsFaults = ReturnType<typeof readModelsFaults>;
 
 export const readModelsFaults = () => {
   let gate = Promise.withResolvers<void>();

@@ -3,7 +3,7 @@ import { expect } from '@jest/globals';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 
 export type Received = { partition: number; value: string };
-export type Parsed = {
+type Parsed = {
   id: string;
   subject: string;
   sequence: string;

@@ -6,7 +6,7 @@ import type { Driver } from './describe-driver.ts';
 import { memoryFeed } from './memory-feed.ts';
 import { until } from './until.ts';
 
-export type StoredMessage = {
+type StoredMessage = {
   partition: number;
   key: string;
   value: string;
@@ -35,7 +35,7 @@ const LOGIN =
     ? { username: KAFKA_SASL_USERNAME, password: KAFKA_SASL_PASSWORD }
     : undefined;
 
-export const kafkaClient = (brokers: readonly string[], retries = 3): Kafka =>
+const kafkaClient = (brokers: readonly string[], retries = 3): Kafka =>
   new Kafka({
     clientId: 'test',
     brokers: [...brokers],

@@ -4,7 +4,7 @@ import { startMongoStandIn } from './mongodb-stand-in.ts';
 
 export type MongoDatabase = { url: string; drop(): Promise<void> };
 /** `name` is the driver's in the titles of its tests. */
-export type MongoServer = { name: string; database(): MongoDatabase };
+type MongoServer = { name: string; database(): MongoDatabase };
 
 const SELECTION_MS = 2000;
 

@@ -2,7 +2,7 @@
 import { setInterval as ticks, setTimeout as wait } from 'node:timers/promises';
 import { until } from './until.ts';
 
-export type PacedLoad = {
+type PacedLoad = {
   /** How many have ended. */
   done(): number;
   /** What a piece of work said that is wrong. */

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { NODE, ROOT } from './service.ts';
 
-export type StandInProcess = {
+type StandInProcess = {
   url: string;
   process: ChildProcess;
   [Symbol.asyncDispose](): Promise<void>;

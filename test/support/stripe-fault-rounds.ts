@@ -44,7 +44,7 @@ export const STEPS_OF: Readonly<Record<ProviderOperationKind, readonly Step[]>> 
   REFUND: ['refund'],
 };
 
-export type FaultCase = { kind: ProviderOperationKind; step: Step; fault: StripeFaultName };
+type FaultCase = { kind: ProviderOperationKind; step: Step; fault: StripeFaultName };
 
 /** Every fault on every request of every kind. */
 export const ALL_CASES: readonly FaultCase[] = Object.entries(STEPS_OF).flatMap(([kind, steps]) =>

@@ -162,7 +162,7 @@ const withRow = (rows: Row[], at: number, change: Partial<Row>): Row[] =>
   rows.with(at, { ...rowAt(rows, at), ...change });
 
 /** Gives a row's text once the log hashes of the rows before it are known. */
-export type Finish = (row: Row, logHashes: readonly string[]) => string;
+type Finish = (row: Row, logHashes: readonly string[]) => string;
 
 /** Positions, links within each stream and links of the log, all computed anew, as a thief would. */
 export const chainedAnew = (rows: Row[], finish: Finish = ({ text }) => text): Row[] => {

@@ -36,7 +36,7 @@ import { until } from './until.ts';
 /** PROVIDER_TIMEOUT_MS + 2 s, and a little: no call can be in flight any more. */
 export const PAST_FLIGHT_MS = 7_100;
 
-export type StoreFaults = {
+type StoreFaults = {
   /** How many streams have been read. */
   streamReads: number;
   /** So many appends from now on are stored, and their answer is lost. */
@@ -47,12 +47,12 @@ export type StoreFaults = {
   beforeAppend: ((stream: string) => Promise<void>) | undefined;
 };
 
-export type LogLine = { level: 'info' | 'warn' | 'error'; message: string; fields: object };
+type LogLine = { level: 'info' | 'warn' | 'error'; message: string; fields: object };
 
 export type CommandProcess = Awaited<ReturnType<TwoCommandProcesses['open']>>;
 
 /** A provider in the place of the one that all processes share, and settings over theirs. */
-export type OtherProvider = { settings: Record<string, string>; provider?: Provider };
+type OtherProvider = { settings: Record<string, string>; provider?: Provider };
 
 export type TwoCommandProcesses = Awaited<ReturnType<typeof openTwoCommandProcesses>>;
 

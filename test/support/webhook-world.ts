@@ -67,7 +67,7 @@ export type Sent = {
   totalMs: number;
 };
 
-export type WorldOptions = {
+type WorldOptions = {
   store?: MemoryEventStore;
   deliveries?: DeliveryStore & Pick<ReturnType<typeof memoryDeliveries>, 'rows'>;
   /** What came of a request; 200 where left out. */

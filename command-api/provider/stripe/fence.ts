@@ -106,7 +106,7 @@ export const readResponse = (
   return intent.id === reference ? readChange(intent, question) : mismatch;
 };
 
-export type FollowUpQuestion = OperationQuestion & { kind: 'CAPTURE' | 'VOID' | 'REFUND' };
+type FollowUpQuestion = OperationQuestion & { kind: 'CAPTURE' | 'VOID' | 'REFUND' };
 
 const takeItsKey = async (
   call: StripeCall,

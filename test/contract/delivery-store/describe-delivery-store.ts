@@ -5,7 +5,7 @@ import { ATTEMPTS_MAX, type DeliveryStore } from '../../../shared/webhooks/deliv
 import { type Driver, describeDriver } from '../../support/describe-driver.ts';
 
 /** `open` opens the same store each time, as the next start of the service would. */
-export type DeliveryStoreDriver = Driver & { open(): DeliveryStore };
+type DeliveryStoreDriver = Driver & { open(): DeliveryStore };
 
 export const attempt = (n: number, eventId = `evt_${n}`): Attempt => ({
   eventId,

@@ -17,7 +17,7 @@ import type { Driver } from '../../support/describe-driver.ts';
 import type { Administrator } from '../../support/eventstoredb-administrator.ts';
 import { authorized, created, newEvent, timeOf } from '../../support/payment-events.ts';
 
-export type EventStoreUnderTest = {
+type EventStoreUnderTest = {
   /** Opens the same store, as the next start of the service would. */
   open(): Promise<EventStore>;
   /** Removes the store for good. */

@@ -4,7 +4,7 @@ import type { KeyDocument } from '../../../shared/key-document.ts';
 import { type Driver, describeDriver } from '../../support/describe-driver.ts';
 
 /** `open` opens the document of a name, as the next start of the service would. */
-export type KeyDocumentDriver = Driver & { open(name: string): KeyDocument };
+type KeyDocumentDriver = Driver & { open(name: string): KeyDocument };
 
 export const describeKeyDocument = (driver: KeyDocumentDriver): void =>
   describeDriver('key document', driver, () => {

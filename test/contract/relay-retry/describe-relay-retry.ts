@@ -27,7 +27,7 @@ import { until } from '../../support/until.ts';
 jest.setTimeout(240_000);
 
 /** What the relay writes to: the feed, and the document of its checkpoint as the next start opens it. */
-export type RelayDriver = Driver & Pick<FeedDriver, 'make'> & { document(): () => KeyDocument };
+type RelayDriver = Driver & Pick<FeedDriver, 'make'> & { document(): () => KeyDocument };
 
 /** All in one partition, where each message takes the number after the one before. */
 const IDS = Array.from({ length: 100 }, (_, n) => `pay_${n}`).filter(

@@ -49,7 +49,7 @@ export type StripeRefund = {
   metadata: Record<string, string>;
 };
 
-export type StripeDispute = {
+type StripeDispute = {
   object: 'dispute';
   id: string;
   amount: number;
