@@ -28,6 +28,7 @@ const given = (number: z.ZodType<number>, otherwise: number) =>
 const page = z.object({
   after: given(z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER), 0),
   limit: given(z.coerce.number().int().min(1).max(1000), 100),
+  since: z.iso.datetime({ offset: true }).optional(),
 });
 
 const actionOf = (request: FastifyRequest, waiting: Waiting) => {
@@ -176,9 +177,11 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
 
   app.get('/operations', async (call, reply) => {
     const requested = page.safeParse(call.query);
-    if (!requested.success) return reply.code(400).send({ error: 'after or limit is no number' });
-    const { entries, next } = simulation.list(requested.data.after, requested.data.limit);
-    return { operations: entries, next };
+    if (!requested.success)
+      return reply.code(400).send({ error: 'after or limit is no number, or since no time' });
+    const { after, limit, since } = requested.data;
+    const { entries, next, since: said } = simulation.list(after, limit, since);
+    return { operations: entries, next, since: said };
   });
 };
 

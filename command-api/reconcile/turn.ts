@@ -1,27 +1,20 @@
 /**
- * Up to where log and ledger agreed, and whose turn it is to compare (ADR-0263). A document that is
- * damaged, or does not carry this installation's check, is none: then everything is compared.
+ * Whose turn it is to compare, and what came of the last ones (ADR-0263). Where the document is damaged
+ * or cannot be kept, each process compares.
  */
 import { z } from 'zod';
-import { canonicalJson } from '../../shared/event-store/codec.ts';
-import type { EventStore } from '../../shared/event-store/port.ts';
 import type { KeyDocument } from '../../shared/key-document.ts';
-import type { Identities } from '../idempotency.ts';
 import { DIFFERENCE_KINDS } from './differences.ts';
-import type { Mark } from './reconcile.ts';
 
 const count = z.int().min(0);
 
 const keptTurn = z.object({
-  /** Of the provider whose ledger `mark` is a place in. */
-  provider: z.string().optional(),
-  mark: z.object({ position: z.string(), hash: z.string(), cursor: z.string() }).optional(),
-  /** The last comparison of everything: its start, and how long it took. */
-  whole: z.object({ atMs: z.number(), tookMs: z.number() }).optional(),
-  /** Up to then authorizations that ended elsewhere were looked for. */
-  lookedMs: z.number().optional(),
-  /** 0: never. */
+  /** When the last turn began; 0: never. */
   ranMs: z.number(),
+  /** Up to then what was made elsewhere was looked for. */
+  lookedMs: z.number().optional(),
+  /** The last comparison of the schedule. */
+  compared: z.object({ atMs: z.number(), tookMs: z.number() }).optional(),
   found: z
     .object({
       byKind: z.record(z.enum(DIFFERENCE_KINDS), count),
@@ -29,105 +22,42 @@ const keptTurn = z.object({
       notCompared: count,
     })
     .optional(),
-  /** Until then a process compares. */
-  untilMs: z.number(),
 });
 export type KeptTurn = z.infer<typeof keptTurn>;
 
-const sealedTurn = z.object({ kept: z.string(), check: z.string() });
-const NEVER: KeptTurn = { ranMs: 0, untilMs: 0 };
-/** After the loss of a process another one begins so much later. */
-const LEASE_MS = 600_000;
-
-/** No function but `markAt` throws. */
-export type Turn = {
-  kept(): KeptTurn;
-  keep(change: Partial<KeptTurn>): Promise<unknown>;
-  /** Throws StoreUnavailable. */
-  markAt(mark: Mark): Promise<KeptTurn['mark']>;
-  end(): Promise<void>;
+const read = (text = ''): KeptTurn => {
+  try {
+    return keptTurn.parse(JSON.parse(text));
+  } catch {
+    return { ranMs: 0 };
+  }
 };
 
-type TurnOptions = {
-  document: KeyDocument;
-  checkOf: Identities['checkOf'];
-  store: Pick<EventStore, 'hashAt'>;
-  provider: string | undefined;
-  nowMs(): number;
-};
+const ATTEMPTS_MAX = 5;
 
-export const openTurns = ({ document, checkOf, store, provider, nowMs }: TurnOptions) => {
-  const textOf = (turn: KeptTurn): string => {
-    const kept = canonicalJson(turn);
-    return JSON.stringify({ kept, check: checkOf(kept) });
+/** No function throws. */
+export const openTurns = (document: KeyDocument, nowMs: () => number) => {
+  const load = async () => {
+    const stored = await document.load().catch(() => undefined);
+    return { version: stored?.version ?? 0, kept: read(stored?.text) };
   };
-  const read = (text: string | undefined): KeptTurn => {
-    try {
-      const { kept, check } = sealedTurn.parse(JSON.parse(text ?? ''));
-      return check === checkOf(kept) ? keptTurn.parse(JSON.parse(kept)) : NEVER;
-    } catch {
-      return NEVER;
-    }
-  };
-
-  const hashOf = async (position: string): Promise<string | undefined> => {
-    const hashes = await store.hashAt(position).catch((error: unknown) => {
-      if (error instanceof RangeError) return null;
-      throw error;
-    });
-    return hashes?.logHash ?? hashes?.hash;
-  };
-  /** Where another log or ledger was compared, this one never was. */
-  const ofThisLog = async (kept: KeptTurn): Promise<KeptTurn> => {
-    const { mark, untilMs } = kept;
-    if (mark === undefined) return kept;
-    const isSame = kept.provider === provider && (await hashOf(mark.position)) === mark.hash;
-    return isSame ? kept : { ...NEVER, untilMs };
-  };
-
-  const begin = (before: KeptTurn, loaded: number): Turn => {
-    let kept = before;
-    let version = loaded;
-    let saving: Promise<unknown> = Promise.resolve();
-    const save = async (): Promise<void> => {
-      // After another process has taken over, no version fits any more.
-      if (await document.save(textOf(kept), version)) version += 1;
-    };
-    const keep = (change: Partial<KeptTurn>): Promise<unknown> => {
-      kept = { ...kept, provider, ...change };
-      saving = saving.then(save).catch(() => undefined);
-      return saving;
-    };
-    const renewing = setInterval(() => keep({ untilMs: nowMs() + LEASE_MS }), LEASE_MS / 3).unref();
-    return {
-      kept: () => kept,
-      keep,
-      markAt: async ({ position, cursor }: Mark): Promise<KeptTurn['mark']> => {
-        if (position === null || cursor === null) return undefined;
-        const hash = await hashOf(position);
-        return hash === undefined ? undefined : { position, hash, cursor };
-      },
-      end: async (): Promise<void> => {
-        clearInterval(renewing);
-        await keep({ untilMs: 0 });
-      },
-    };
-  };
+  const save = (kept: KeptTurn, version: number): Promise<boolean> =>
+    document.save(JSON.stringify(kept), version).catch(() => true);
 
   return {
-    /** Without `turn` another process compares, or has done it within `everyMs`. Throws StoreUnavailable. */
-    take: async (everyMs: number): Promise<{ kept: KeptTurn; turn?: Turn }> => {
-      // Where nothing can be loaded, nothing can be kept: everything is compared, as by one process.
-      const stored = await document.load().catch(() => undefined);
-      const kept = await ofThisLog(read(stored?.text));
-      const version = stored?.version ?? 0;
-      const [agoMs, leftMs] = [nowMs() - kept.ranMs, kept.untilMs - nowMs()];
+    /** What was kept before, and whether this process has the turn: no process had one within `everyMs`. */
+    take: async (everyMs: number): Promise<{ kept: KeptTurn; isTaken: boolean }> => {
+      const { version, kept } = await load();
+      const agoMs = nowMs() - kept.ranMs;
       // A clock that was ahead holds no other process up.
       const isDone = kept.ranMs > 0 && agoMs >= 0 && agoMs < everyMs;
-      if (isDone || (leftMs > 0 && leftMs <= LEASE_MS)) return { kept };
-      const taken = { ...kept, untilMs: nowMs() + LEASE_MS };
-      const saved = await document.save(textOf(taken), version).catch(() => undefined);
-      return saved === false ? { kept } : { kept, turn: begin(taken, version + 1) };
+      return { kept, isTaken: !isDone && (await save({ ...kept, ranMs: nowMs() }, version)) };
+    },
+    keep: async (change: Partial<KeptTurn>): Promise<void> => {
+      for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts += 1) {
+        const { version, kept } = await load();
+        if (await save({ ...kept, ...change }, version)) return;
+      }
     },
   };
 };

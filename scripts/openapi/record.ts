@@ -249,7 +249,7 @@ const READINGS: Step[] = [
   [LOG, 'The first two events'],
   [to('verifyLog'), 'Nothing was changed'],
   [to('reconcile'), 'No difference'],
-  [to('reconcile', '', '?since=2026-01-01T00:00:00Z'), 'The ledger is not in order of time'],
+  [to('reconcile', '', '?since=2026-01-01T00:00:00Z&all=true'), 'A time and everything'],
   [to('acknowledgeReconciliation'), 'Nothing to acknowledge'],
 ];
 

@@ -100,4 +100,5 @@ export const ledgerBody = z.object({
     }),
   ),
   next: z.int().min(1).nullable(),
+  since: z.iso.datetime({ offset: true }).optional(),
 });

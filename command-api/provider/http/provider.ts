@@ -82,9 +82,10 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
   const pathOf = ({ operationId }: Pick<OperationQuestion, 'operationId'>): string =>
     `/${encodeURIComponent(operationId)}`;
 
-  const ledger: Provider['ledger'] = async (after, limit) => {
-    const query = `?after=${after ?? 0}&limit=${Math.min(limit, LEDGER_PAGE_MAX)}`;
-    const page = readLedger(await call('GET', query));
+  const ledger: Provider['ledger'] = async (after, limit, since) => {
+    const from = since === undefined ? '' : `&since=${since}`;
+    const query = `?after=${after ?? 0}&limit=${Math.min(limit, LEDGER_PAGE_MAX)}${from}`;
+    const page = readLedger(await call('GET', query), since);
     // Without this a ledger that repeats a page would be read for ever.
     if (page.next !== null && Number(page.next) <= Number(after ?? 0))
       throw new Error("the provider's ledger does not go on");
@@ -119,7 +120,7 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
     // The protocol says nothing of what comes later.
     laterResults: async () => ({ outcome: 'FOUND', results: [] }),
     disputes: async () => [],
-    endedAuthorizations: async () => ({ outcome: 'FOUND', paymentIds: [] }),
+    madeElsewhere: async () => ({ outcome: 'FOUND', made: [] }),
     paymentOf: async () => ({ outcome: 'NOT_FOUND' }),
     onNotice: () => undefined,
     authorizationMsMax: AUTHORIZATION_MS_MAX,
@@ -201,10 +202,16 @@ const entryFrom = (body: Entry): LedgerEntry => {
     : { ...entry, ...declinedFrom(body), outcome, providerReference };
 };
 
-const readLedger = ({ status, body, lost }: Response): LedgerPage => {
+const readLedger = ({ status, body, lost }: Response, since: string | undefined): LedgerPage => {
   const read = ledgerBody.safeParse(body);
   if (status !== 200 || !read.success)
     throw new Error(`the provider's ledger: ${lost?.reason ?? `status ${status}`}`);
-  const { operations, next } = read.data;
-  return { entries: operations.map(entryFrom), next: next === null ? null : String(next) };
+  const { operations, next, since: said } = read.data;
+  if (said !== undefined && Date.parse(said) !== Date.parse(since ?? ''))
+    throw new Error("the provider's ledger: it begins at another time than was asked for");
+  return {
+    entries: operations.map(entryFrom),
+    next: next === null ? null : String(next),
+    since: said && since,
+  };
 };

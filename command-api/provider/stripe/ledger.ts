@@ -71,7 +71,8 @@ const readFrom = async (
   from: number,
   end: number,
 ): Promise<{ window: Window; entries: LedgerEntry[] }> => {
-  let lengthS = memory.lengthS ?? end - from;
+  // Also from a time to come.
+  let lengthS = Math.max(1, memory.lengthS ?? end - from);
   for (;;) {
     const window = { from, to: Math.min(from + lengthS, end) };
     const entries = await entriesOf(books, window);

@@ -62,6 +62,20 @@ const answering = async (status: number, body: unknown): Promise<LoggedProvider>
   return clientOf(server.url);
 };
 
+test('provider.md: a ledger without since is one from the start, and one of another time is none', async () => {
+  const since = '2026-01-01T00:00:00.000Z';
+  const page = { operations: [], next: null };
+  for (const said of [undefined, '2026-01-01T01:00:00+01:00']) {
+    const found = (await answering(200, { ...page, since: said })).ledger(null, 1, since);
+    expect((await found).since).toBe(said && since);
+    await provider?.close();
+    await server?.close();
+  }
+  const client = await answering(200, { ...page, since: '2026-01-01T00:00:00.001Z' });
+  await expect(client.ledger(null, 1, since)).rejects.toThrow('another time');
+  await expect(client.ledger(null, 1)).rejects.toThrow('another time');
+});
+
 describe('provider.md: never connected is NotSent', () => {
   test('connection refused', async () => {
     const client = clientOf(await refusedUrl());

@@ -765,6 +765,18 @@ describe('the ledger', () => {
     const end = await provider.ledgerEnd(null);
     expect(end.at(-1)?.operationId).toBe('op_1199');
     expect(end.length).toBeLessThanOrEqual(100);
+    // Of a time to come there is none, and the next one is read as before.
+    for (const [made, listed] of [
+      [1_100, 100],
+      [1_300, 0],
+      [1_190, 10],
+    ] as const) {
+      const since = new Date((first + made * 40) * 1_000).toISOString();
+      const { entries } = await provider.ledger(null, 100, since);
+      expect(entries.map(({ operationId }) => operationId)).toEqual(
+        seen.slice(made, made + listed),
+      );
+    }
   });
 });
 
