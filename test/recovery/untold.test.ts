@@ -1,12 +1,14 @@
-/** gaps §15: each look for captures and cancels made elsewhere begins where the last one that was told all began. */
+/** gaps §15, §28: each look for what was made elsewhere begins where the last one that was told all began. */
 import { afterAll, expect, test } from '@jest/globals';
-import type { MadeElsewhere } from '../../command-api/provider/port.ts';
-import { locatedId } from '../support/in-process.ts';
+import type { KnownDispute, MadeElsewhere } from '../../command-api/provider/port.ts';
+import { idOf, locatedId } from '../support/in-process.ts';
 import { authorizedAt, openTwoCommandProcesses, warmUp } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
 const HOUR_MS = 3_600_000;
 let said: MadeElsewhere = { outcome: 'FOUND', made: [] };
+let disputes: KnownDispute[] = [];
+let isLedgerRead = true;
 const looks: { hoursAgo: number }[] = [];
 const nowMs = (): number => Date.now() + processes.a.clock.aheadMs;
 const processes = await openTwoCommandProcesses({ RECONCILE_INTERVAL_MS: '250' }, (own) => ({
@@ -15,6 +17,9 @@ const processes = await openTwoCommandProcesses({ RECONCILE_INTERVAL_MS: '250' }
     looks.push({ hoursAgo: Math.round((nowMs() - sinceMs) / HOUR_MS) });
     return said;
   },
+  disputes: async () => disputes,
+  ledger: (...range) =>
+    isLedgerRead ? own.ledger(...range) : Promise.reject(new Error('out of reach')),
 }));
 afterAll(() => processes[Symbol.asyncDispose]());
 
@@ -87,4 +92,28 @@ test('it is never more than a day back, nor does a clock that was ahead hide any
   said = { outcome: 'UNKNOWN', reason: 'status', made: [] };
   a.clock.aheadMs = 40 * HOUR_MS;
   expect(await hoursAgo()).toBe(24);
+});
+
+test('a refund and a dispute are recorded by a look, also where no ledger can be compared', async () => {
+  const { a } = processes;
+  isLedgerRead = false;
+  const paymentId = idOf(await a.create({ captureNow: true }));
+  const dispute = {
+    kind: 'DISPUTE',
+    disputeId: 'dp_1',
+    amount: 900,
+    reason: 'fraudulent',
+    status: 'OPEN',
+  } as const;
+  const refund = { kind: 'REFUND_OBSERVED', refundId: 're_1', amount: 300 } as const;
+  a.faults.later.set(paymentId, [refund]);
+  said = { outcome: 'FOUND', made: [{ paymentId, refundId: refund.refundId }] };
+  const shows = async (text: string) => (await processes.body(paymentId)).includes(text);
+  await until('the refund is recorded', () => shows('"refundedAmount":300'));
+  const { questions } = a.faults;
+  await hoursAgo();
+  expect(a.faults.questions).toBe(questions);
+  a.faults.later.set(paymentId, [refund, dispute]);
+  disputes = [{ ...dispute, paymentId, currency: 'USD' }];
+  await until('the dispute is recorded', () => shows('"status":"OPEN"'));
 });
