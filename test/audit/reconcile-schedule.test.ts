@@ -280,10 +280,10 @@ describe('gaps §28: the schedule compares a window, for a hundredth of the time
       await parts.clock.advance(60_000);
       await until('both have planned', () => parts.clock.timers() === 2);
     }
-    // At most every 0.9 h; two that do not take turns are eight at least.
-    const runs = one.lines.length + other.lines.length;
-    expect(runs).toBeGreaterThan(3);
-    expect(runs).toBeLessThanOrEqual(6);
+    // At most every 0.9 h; two that do not take turns look eight times at least.
+    const looks = one.seen.looks.length + other.seen.looks.length;
+    expect(looks).toBeGreaterThan(3);
+    expect(looks).toBeLessThanOrEqual(6);
     for (const { metric } of [one, other]) expect(await metric(GAUGE)).toMatch(/ 1$/);
   });
 

@@ -71,8 +71,7 @@ const readFrom = async (
   from: number,
   end: number,
 ): Promise<{ window: Window; entries: LedgerEntry[] }> => {
-  // Also from a time to come.
-  let lengthS = Math.max(1, memory.lengthS ?? end - from);
+  let lengthS = memory.lengthS ?? end - from;
   for (;;) {
     const window = { from, to: Math.min(from + lengthS, end) };
     const entries = await entriesOf(books, window);
@@ -94,6 +93,7 @@ export const readLedger = async (
 ): Promise<LedgerPage> => {
   const place = placeOf(after) ?? { second: FIRST_SECOND, name: '' };
   const end = Math.floor(nowMs / 1_000) + CLOCKS_S_MAX;
+  if (place.second >= end) return { entries: [], next: null, declines: 'not kept' };
   let read = memory.read;
   // A window that reaches to now may have got more since.
   if (

@@ -753,6 +753,9 @@ describe('the ledger', () => {
   test('of more than a window is read in order, each entry once, with few of them in memory', async () => {
     const first = Math.floor(nowMs / 1_000) - 100_000;
     for (let made = 0; made < 1_200; made += 1) authorizedAt(made, first + made * 40);
+    const sinceOf = (made: number) => new Date((first + made * 40) * 1_000).toISOString();
+    // Of a time to come there is none, and the next one is read as if it had not been.
+    expect((await provider.ledger(null, 100, sinceOf(2_600))).entries).toEqual([]);
     const seen: string[] = [];
     let after: string | null | undefined;
     while (after !== null) {
@@ -765,17 +768,9 @@ describe('the ledger', () => {
     const end = await provider.ledgerEnd(null);
     expect(end.at(-1)?.operationId).toBe('op_1199');
     expect(end.length).toBeLessThanOrEqual(100);
-    // Of a time to come there is none, and the next one is read as before.
-    for (const [made, listed] of [
-      [1_100, 100],
-      [1_300, 0],
-      [1_190, 10],
-    ] as const) {
-      const since = new Date((first + made * 40) * 1_000).toISOString();
-      const { entries } = await provider.ledger(null, 100, since);
-      expect(entries.map(({ operationId }) => operationId)).toEqual(
-        seen.slice(made, made + listed),
-      );
+    for (const made of [1_100, 1_190]) {
+      const { entries } = await provider.ledger(null, 100, sinceOf(made));
+      expect(entries.map(({ operationId }) => operationId)).toEqual(seen.slice(made));
     }
   });
 });
