@@ -111,8 +111,11 @@ const compare = async (running: Running, since: string | undefined): Promise<Rec
 /** What no notice told is recorded, and then compared again (gaps §15). */
 const run = async (running: Running, since: string | undefined): Promise<Reconciliation> => {
   const first = await compare(running, since);
-  const missing = first.differences.filter(({ kind }) => kind === 'MISSING_IN_LOG');
-  const paymentIds = new Set(missing.map(({ paymentId }) => paymentId));
+  // A refund that bounced has another outcome.
+  const untold = first.differences.filter(
+    ({ kind }) => kind === 'MISSING_IN_LOG' || kind === 'OUTCOME_DIFFERS',
+  );
+  const paymentIds = new Set(untold.map(({ paymentId }) => paymentId));
   const result = (await running.askAboutUntold(paymentIds)) ? await compare(running, since) : first;
   for (const difference of result.differences)
     if (difference.kind === 'NEVER_SENT_IN_LOG') await running.onNeverSent(difference);
