@@ -1,11 +1,16 @@
 /** The ledger: a row for each operation carried out or fenced, never changed, without card data. */
 import { randomBytes } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 import type { LedgerEntry, OperationOrder } from '../command-api/provider/port.ts';
 import type { FailureCode } from '../shared/payment/payment-events.ts';
 import { ensurePrivateFile, makeDataDir, takeFileLock } from '../shared/runtime/private-files.ts';
-import { type Durability, openLedgerFile, versionOf } from '../shared/runtime/sqlite.ts';
+import {
+  type Durability,
+  lastBefore,
+  openLedgerFile,
+  versionOf,
+} from '../shared/runtime/sqlite.ts';
 import {
   type AskingShopper,
   AUTHORIZATION_MS_MAX,
@@ -168,18 +173,6 @@ const listIn = (db: DatabaseSync) => {
   };
 };
 
-/** The last of the ledger's entries before then, by halves; undefined where that one has no time. */
-const lastBefore = (time: StatementSync, last: number, since: string): number | undefined => {
-  const timeOf = (sequence: number) => String(time.get(sequence)?.time ?? '');
-  let [low, high] = [0, last];
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    if (timeOf(middle) < since) low = middle;
-    else high = middle - 1;
-  }
-  return low > 0 && timeOf(low) === '' ? undefined : low;
-};
-
 /** Reads a stopped simulator's ledger, by a SQLite address or a path. Throws what SQLite throws. */
 export const readLedger = (file: string) => {
   const db = new DatabaseSync(file, { readOnly: true });
@@ -272,9 +265,10 @@ const ledgerIn = (db: DatabaseSync) => {
     /** `since` of any offset; the page says it where the ledger knows the time of its entries. */
     list: (after: number, limit: number, since?: string): SimulatedPage => {
       if (since === undefined) return list(after, limit);
-      const before = lastBefore(time, lastSequence, new Date(since).toISOString());
-      if (before === undefined) return list(after, limit);
-      return { ...list(Math.max(after, before), limit), since };
+      const timeOf = (sequence: number) => time.get(sequence)?.time;
+      const before = lastBefore(new Date(since).toISOString(), lastSequence, timeOf);
+      if (before !== undefined && timeOf(before) == null) return list(after, limit);
+      return { ...list(Math.max(after, before ?? 0), limit), since };
     },
     /** Leaves out operations made elsewhere, which no log has until they are noticed. */
     end: (after: number, limit: number): SimulatedEntry[] =>

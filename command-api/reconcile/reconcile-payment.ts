@@ -1,6 +1,5 @@
 /** Asks the provider about one payment; fences, records and changes nothing (ADR-0062). */
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
-import { sumsOver } from '../../shared/event-store/verify-log.ts';
 import { decideLater } from '../../shared/payment/decide-later.ts';
 import type { LaterResult } from '../../shared/payment/outcome.ts';
 import type { Operation } from '../../shared/payment/state.ts';
@@ -104,17 +103,13 @@ export const stillDiffers = async (
   { kind, ...about }: Pick<Difference, 'kind'> & About,
 ): Promise<boolean> => {
   try {
-    const { events = [] } = (await deps.paymentLog.load(about.paymentId, 'store')) ?? {};
-    const sums = sumsOver();
-    const reasons = events.flatMap((recorded) => {
-      const reason = sums(recorded);
-      return ledgerIdOf(recorded.event) === about.operationId ? [reason] : [];
-    });
+    const payment = await deps.paymentLog.load(about.paymentId, 'store');
+    const isInLog = payment?.events.some(({ event }) => ledgerIdOf(event) === about.operationId);
     // What the log has by now, the next comparison compares.
-    if (kind === 'MISSING_IN_LOG') return reasons.length === 0;
-    // The provider's word does not name kind and payment.
-    if (kind === 'OPERATION_DIFFERS') return true;
-    return reasons.some((reason) => reason !== undefined) || !(await providerAgrees(deps, about));
+    if (kind === 'MISSING_IN_LOG') return !isInLog;
+    // Neither the provider's word on an operation nor its state has each amount, kind and payment.
+    if (kind === 'AMOUNT_DIFFERS' || kind === 'OPERATION_DIFFERS') return true;
+    return !(await providerAgrees(deps, about));
   } catch {
     return true;
   }

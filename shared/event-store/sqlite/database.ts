@@ -3,6 +3,7 @@ import { reasonOf } from '../../runtime/error-text.ts';
 import {
   capped,
   codeOf,
+  lastBefore,
   openEventLog,
   openEventLogToRead,
   pagesToMove,
@@ -167,20 +168,13 @@ export const readsOf = (statements: Statements) => ({
     (statements.lastRevision.get(stream)?.revision ?? null) as number | null,
   readAll: (after: number, upTo: number, limit: number) => statements.readAll(after, upTo, limit),
   hashAt: (position: number) => (statements.hashAt.get(position) ?? null) as HashesAt | null,
-  positionBefore: (time: string) => positionBefore(statements, time),
+  positionBefore: (time: string) => {
+    const last = Number(statements.end.get()?.position ?? 0);
+    return lastBefore(time, last, (position) => statements.firstFrom.get(position)?.time);
+  },
   timeAfter: (position: number) =>
     (statements.timeAfter.get(position)?.time ?? null) as string | null,
 });
-/** By halves: the time of an event is never long before that of one before it. */
-const positionBefore = ({ end, firstFrom }: Statements, time: string): number | null => {
-  let [low, high] = [0, Number(end.get()?.position ?? 0)];
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    if (String(firstFrom.get(middle)?.time) < time) low = middle;
-    else high = middle - 1;
-  }
-  return low === 0 ? null : low;
-};
 export type Reads = ReturnType<typeof readsOf>;
 
 type StreamHead = { id: number; revision: number; hash: string };
