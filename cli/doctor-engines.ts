@@ -179,7 +179,7 @@ const provider = async (config: Config): Promise<EngineFinding> => {
       const reading = stripe
         ? opened.ledgerEnd(`${Math.floor(Date.now() / 1_000)}.`)
         : opened.ledger(null, 1);
-      const looking = opened.endedAuthorizations(Date.now());
+      const looking = opened.madeElsewhere(Date.now());
       const [, ended] = await Promise.all([reading, looking]).finally(() => void opened.close());
       if (ended.outcome === 'UNKNOWN') throw new Error(`events cannot be read: ${ended.reason}`);
     },

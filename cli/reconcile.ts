@@ -1,7 +1,11 @@
 /** `payments reconcile`: the differences between the log and the provider's ledger, or the provider's word on one payment. */
 import { type Command, Option } from 'commander';
 import type { Acknowledgement } from '../command-api/provider-ahead/routes.ts';
-import type { PaymentReconciliation, Reconciliation } from '../command-api/reconcile/contract.ts';
+import {
+  type PaymentReconciliation,
+  type Reconciliation,
+  WINDOW_DAYS,
+} from '../command-api/reconcile/contract.ts';
 import type { Difference } from '../command-api/reconcile/differences.ts';
 import { auditClient, pathOf, paymentPath } from './audit.ts';
 import { jsonOf, openClient, rejectionLine } from './client.ts';
@@ -16,19 +20,21 @@ type Options = {
   merchant?: string;
   limit?: string;
   since?: string;
+  all?: true;
 };
 
-const sideOf = (side: Difference['log'] | Difference['provider']): string =>
-  side === undefined
-    ? 'nothing'
-    : `${side.kind} ${money(side.amount, side.currency)} ${side.outcome ?? 'unresolved'}`;
+/** Neither side is shown of what an earlier comparison found, and is there still. */
+const sideOf = ({ log, provider }: Difference, side: Difference['log' | 'provider']): string => {
+  if (side === undefined) return (log ?? provider) ? 'nothing' : 'as found earlier';
+  return `${side.kind} ${money(side.amount, side.currency)} ${side.outcome ?? 'unresolved'}`;
+};
 
 const differencesTable = table<Difference>({
   DIFFERENCE: ({ kind }) => kind,
   PAYMENT: ({ paymentId }) => paymentId,
   OPERATION: ({ operationId }) => operationId,
-  LOG: ({ log }) => sideOf(log),
-  PROVIDER: ({ provider }) => sideOf(provider),
+  LOG: (one) => sideOf(one, one.log),
+  PROVIDER: (one) => sideOf(one, one.provider),
 });
 
 const reasonsOf = (differences: readonly Difference[]): string[] =>
@@ -44,8 +50,9 @@ const agreement = ({ ok, notCompared, differences }: Reconciliation): string => 
 
 const show = (result: Reconciliation, since: string | undefined): void => {
   const { operations, atOtherProviders, entries, unreadableEvents, differences, more } = result;
+  const part = since === undefined ? ` of the last ${WINDOW_DAYS} days` : ` since ${since}`;
   print(
-    `log and provider ${agreement(result)}${since === undefined ? '' : ` since ${since}`}: ${operations} operations, ${entries} ledger entries`,
+    `log and provider ${agreement(result)}: ${operations} operations, ${entries} ledger entries${result.since === undefined ? '' : part}`,
   );
   if (atOtherProviders > 0)
     print(`not compared: ${count(atOtherProviders, 'operation')} that other providers were sent`);
@@ -102,9 +109,10 @@ const inFolder = (line: string, data: string | undefined): string =>
     : line.replace(/payments (verify|events) \S+/g, (verb) => `${verb} --data ${data}`);
 
 /** Asks for a stream, which no proxy closes while a long ledger is read. */
-const compare = async ({ data, since }: Options): Promise<Reconciliation> => {
+const compare = async ({ data, since, all }: Options): Promise<Reconciliation> => {
   const client = await auditClient(undefined, data);
-  return resultOf(client.post(pathOf('/audit/v1/reconcile', { since }), undefined, AS_STREAM), {
+  const path = pathOf('/audit/v1/reconcile', { since, all: all && 'true' });
+  return resultOf(client.post(path, undefined, AS_STREAM), {
     what: 'reconcile',
     lost: 'the connection was lost before the result; start the comparison again',
     failed: (data) => rejectionLine(503, data),
@@ -176,11 +184,11 @@ const reconcilePayment = async (paymentId: string, { merchant, limit, format }: 
 };
 
 const reconcile = async (paymentId: string | undefined, options: Options): Promise<void> => {
-  const { data, format, acknowledge: opens, since } = options;
+  const { data, format, acknowledge: opens, since, all } = options;
   if (paymentId !== undefined) {
-    if (data === undefined && !opens && since === undefined)
+    if (data === undefined && !opens && since === undefined && !all)
       return reconcilePayment(paymentId, options);
-    throw new CommandFailed('--data, --since and --acknowledge are not for one payment', 2);
+    throw new CommandFailed('--data, --since, --all and --acknowledge are not for one payment', 2);
   }
   if ((options.limit ?? options.merchant) !== undefined)
     throw new CommandFailed('--limit and --merchant are for one payment: name it', 2);
@@ -197,6 +205,7 @@ export const reconcileCommand = (): Command =>
   verb(
     'reconcile',
     'payments reconcile --format json',
+    'payments reconcile --all',
     'payments reconcile pay_01…',
     'payments reconcile --acknowledge',
   )
@@ -210,11 +219,12 @@ export const reconcileCommand = (): Command =>
     .addOption(
       new Option(
         '--since <time>',
-        'only what began then or later, for an account at Stripe that holds much of others; the rest is not said to agree',
+        `what began then or later; left out: in the last ${WINDOW_DAYS} days. The rest is not said to agree`,
       )
         .argParser(timeValue)
-        .conflicts('acknowledge'),
+        .conflicts(['acknowledge', 'all']),
     )
+    .option('--all', 'everything, as with --data')
     .addOption(formatOption())
     .option(
       '--acknowledge',

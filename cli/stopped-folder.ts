@@ -161,7 +161,7 @@ const appOver = (folder: string, store: EventStore, merchant: string, sealingKey
   registerRoutes(app, trusting(merchant), RECONCILE_ROUTES, {
     record,
     streams: createStreams(app),
-    reconcileOnce: async () => (await reconcile({ store, ...booksOf(folder) })).result,
+    reconcile: () => reconcile({ store, ...booksOf(folder) }),
   });
   return app;
 };

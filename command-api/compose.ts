@@ -25,16 +25,16 @@ import { createPaymentLog } from './payment-log.ts';
 import type { Provider } from './provider/port.ts';
 import { forOwnOperations, noteRejections, REJECTIONS, resilient } from './provider/resilience.ts';
 import { createProviderAhead, type ProviderAhead } from './provider-ahead/provider-ahead.ts';
-import { openTurns } from './reconcile/checkpoint.ts';
-import { providerAgrees } from './reconcile/reconcile-payment.ts';
+import { providerAgrees, stillDiffers } from './reconcile/reconcile-payment.ts';
 import { openReconciling } from './reconcile/reconciling.ts';
 import type { ReconcilePaymentDeps } from './reconcile/routes.ts';
+import { openTurns } from './reconcile/turn.ts';
 import { askAboutNeverSent } from './recovery/contradiction.ts';
 import { onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
 import { followLogTail, type LogTail } from './recovery/log-tail.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
 import { createUnresolved } from './recovery/unresolved.ts';
-import { askAboutUntold, openEndedLook, untoldDisputes } from './recovery/untold.ts';
+import { askAboutUntold, openElsewhereLook, untoldDisputes } from './recovery/untold.ts';
 import type { Waiting } from './request-budget.ts';
 import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
 import { stripeNoticesOf } from './stripe-notices.ts';
@@ -145,17 +145,17 @@ const createDeps = (
 const openReconciliations = (
   options: CommandSideOptions,
   commands: CommandDeps,
-  lookForEnded: ReturnType<typeof openEndedLook>['look'],
+  lookElsewhere: ReturnType<typeof openElsewhereLook>['look'],
 ) => {
-  const { config, store, readModels, documents, identities, metrics } = options;
+  const { config, store, readModels, documents, metrics } = options;
   const { provider, providers, nowMs, logger } = commands;
-  const ofTurn = { document: documents.turn, checkOf: identities.checkOf, store, nowMs };
   return openReconciling({
-    ...{ store, provider, providers, readModels, nowMs, metrics, logger, lookForEnded },
+    ...{ store, provider, providers, readModels, nowMs, metrics, logger, lookElsewhere },
     everyMs: config.reconcileIntervalMs,
     record: openCheckRecord(documents.reconciliation, nowMs),
-    turns: openTurns({ ...ofTurn, provider: providers[0] }),
+    turns: openTurns(documents.turn, nowMs),
     agreesOn: (own) => providerAgrees(commands, own),
+    stillDiffers: (difference) => stillDiffers(commands, difference),
     untoldDisputes: () => untoldDisputes(commands),
     askAboutUntold: (paymentIds) => askAboutUntold(commands, paymentIds),
     onNeverSent: (difference) => askAboutNeverSent(commands, difference),
@@ -168,10 +168,10 @@ const openParts = (options: CommandSideOptions) => {
   const providers = config.provider.names;
   const providerAhead = createProviderAhead({ store, provider, providers, logger });
   const commands = createDeps(options, provider, providerAhead);
-  const endedLook = openEndedLook(commands);
-  const reconciling = openReconciliations(options, commands, endedLook.look);
+  const elsewhereLook = openElsewhereLook(commands);
+  const reconciling = openReconciliations(options, commands, elsewhereLook.look);
   const attention = attentionSources({
-    ...{ commands, store, readModels, providerAhead, rejections, endedLook, documents },
+    ...{ commands, store, readModels, providerAhead, rejections, elsewhereLook, documents },
     verifyEveryMs: config.verifyEveryMs,
     unresolvedAfterMs: options.unresolvedAfterMs ?? UNRESOLVED_AFTER_MS,
   });
@@ -185,7 +185,6 @@ type Parts = ReturnType<typeof openParts>;
 const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): void => {
   const { config, store, readModels, providerAhead, commands, attention, waiting, log } = parts;
   const { reconciling, webhooks, metrics } = parts;
-  const { ledgerSince } = parts.provider;
   registerRoutes(app, authHooks, COMMAND_ROUTES, {
     ...{ store, readModels, providerAhead, commands, waiting },
     onCommand: (command, outcome, seconds) => {
@@ -193,9 +192,7 @@ const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): voi
       metrics.commandSeconds.observe({ command }, seconds);
     },
     record: createRecorder(store),
-    reconcileOnce: reconciling.once,
-    reconcileSince:
-      ledgerSince && ((time) => reconciling.since(time, ledgerSince(Date.parse(time)))),
+    reconcile: reconciling.compare,
     streams: createStreams(app),
     service: serviceSettings(config),
     stripeNotices: stripeNoticesOf(config),

@@ -20,8 +20,6 @@ export type Identities = {
   /** Over a request's canonical JSON, which must hold neither card number nor CVV. */
   fingerprintOf(request: object): string;
   checkValue(): string;
-  /** Proves who wrote the text: without the secret it cannot be made. */
-  checkOf(text: string): string;
   /** The same under the older secret, while its hashes are still recognised (ADR-0105). */
   previous?: Identities | undefined;
 };
@@ -69,7 +67,6 @@ export const createIdentities = ([secret, ...older]: readonly [
       hash('reference', merchantId, reference).toString('base64url'),
     fingerprintOf: (request) => hash('request', canonicalJson(request)).toString('base64url'),
     checkValue: () => hash('check').toString('base64url'),
-    checkOf: (text) => hash('kept', text).toString('base64url'),
     previous: previous === undefined ? undefined : createIdentities([previous, ...rest]),
   };
 };

@@ -5,7 +5,12 @@ import { DatabaseSync } from 'node:sqlite';
 import type { LedgerEntry, OperationOrder } from '../command-api/provider/port.ts';
 import type { FailureCode } from '../shared/payment/payment-events.ts';
 import { ensurePrivateFile, makeDataDir, takeFileLock } from '../shared/runtime/private-files.ts';
-import { type Durability, openLedgerFile, versionOf } from '../shared/runtime/sqlite.ts';
+import {
+  type Durability,
+  lastBefore,
+  openLedgerFile,
+  versionOf,
+} from '../shared/runtime/sqlite.ts';
 import {
   type AskingShopper,
   AUTHORIZATION_MS_MAX,
@@ -66,6 +71,9 @@ const AUTHENTICATIONS = `CREATE TABLE IF NOT EXISTS authentications (
     payment_id TEXT NOT NULL, amount INTEGER NOT NULL, currency TEXT NOT NULL,
     return_url TEXT NOT NULL, expires_at TEXT NOT NULL
   ) STRICT, WITHOUT ROWID`;
+/** When an operation was carried out, in UTC; an earlier version reads and writes a ledger with it too. */
+const HAS_TIMES = "SELECT 1 FROM pragma_table_info('operations') WHERE name = 'made_at'";
+const TIMES = 'ALTER TABLE operations ADD COLUMN made_at TEXT';
 
 const COLUMNS = `sequence, operation_id AS operationId, kind, payment_id AS paymentId, outcome,
   amount, currency, failure_code AS failureCode, provider_failure_code AS providerFailureCode`;
@@ -74,13 +82,14 @@ const LIST = `SELECT ${COLUMNS} FROM operations WHERE sequence > ? ORDER BY sequ
 const END = `SELECT * FROM (SELECT ${COLUMNS} FROM operations WHERE sequence > ?
   AND (kind IN ('AUTHORIZE', 'SALE') OR authorization_id IS NOT NULL)
   ORDER BY sequence DESC LIMIT ?) ORDER BY sequence`;
+const TIME = 'SELECT made_at AS time FROM operations WHERE sequence = ?';
 const LAST = 'SELECT max(sequence) AS last FROM operations WHERE sequence IS NOT NULL';
 const FENCE = `INSERT INTO operations (operation_id, outcome) VALUES (?, 'FENCED')
   ON CONFLICT (operation_id) DO NOTHING`;
 const INSERT = `INSERT INTO operations (operation_id, sequence, outcome, kind, payment_id,
-  authorization_id, amount, currency, failure_code, provider_failure_code, behaviour, expires_at)
+  authorization_id, amount, currency, failure_code, provider_failure_code, behaviour, expires_at, made_at)
   VALUES (:operationId, :sequence, :outcome, :kind, :paymentId, :authorizationId, :amount, :currency,
-  :failureCode, :providerFailureCode, :behaviour, :authorizationExpiresAt)
+  :failureCode, :providerFailureCode, :behaviour, :authorizationExpiresAt, :madeAt)
   ON CONFLICT (operation_id) DO NOTHING`;
 const AUTHORIZATION = `SELECT kind, outcome, payment_id AS paymentId, amount, currency, behaviour,
   (SELECT sum(amount) FROM operations WHERE authorization_id = ?1 AND outcome = 'APPROVED'
@@ -105,6 +114,11 @@ type Codes = {
 };
 /** Present for an operation that was carried out; a fence has an id and an outcome alone. */
 type CarriedOut = Omit<SimulatedEntry, keyof Codes | 'providerReference'> & Codes;
+type SimulatedPage = {
+  entries: SimulatedEntry[];
+  next: number | null;
+  since?: string | undefined;
+};
 type Row = CarriedOut | { outcome: 'FENCED' };
 
 const entryOf = ({
@@ -142,6 +156,7 @@ const openDatabase = (file: string, durability: Durability): DatabaseSync => {
     else if (version === 1) db.exec(`BEGIN IMMEDIATE; ${FROM_VERSION_1} COMMIT`);
     else if (version !== LEDGER_VERSION) throw new Error(`ledger of schema version ${version}`);
     db.exec(AUTHENTICATIONS);
+    if (db.prepare(HAS_TIMES).get() === undefined) db.exec(TIMES);
     return db;
   } catch (error) {
     db.close();
@@ -151,7 +166,7 @@ const openDatabase = (file: string, durability: Durability): DatabaseSync => {
 
 const listIn = (db: DatabaseSync) => {
   const list = db.prepare(LIST);
-  return (after: number, limit: number) => {
+  return (after: number, limit: number): SimulatedPage => {
     const rows = list.all(after, limit + 1) as CarriedOut[];
     const entries = rows.slice(0, limit).map(entryOf);
     return { entries, next: rows.length > limit ? (entries.at(-1)?.sequence ?? null) : null };
@@ -167,6 +182,8 @@ export const readLedger = (file: string) => {
 const ledgerIn = (db: DatabaseSync) => {
   const find = db.prepare(FIND);
   const end = db.prepare(END);
+  const list = listIn(db);
+  const time = db.prepare(TIME);
   const insert = db.prepare(INSERT);
   const fence = db.prepare(FENCE);
   const authorization = db.prepare(AUTHORIZATION);
@@ -199,13 +216,15 @@ const ledgerIn = (db: DatabaseSync) => {
   ): Recorded => {
     const sequence = lastSequence + 1;
     const isAuthorized = kind === 'AUTHORIZE' && decided.outcome === 'APPROVED';
-    const authorizationExpiresAt = new Date(Date.now() + AUTHORIZATION_MS_MAX).toISOString();
+    const nowMs = Date.now();
+    const authorizationExpiresAt = new Date(nowMs + AUTHORIZATION_MS_MAX).toISOString();
     const row = {
       ...{ sequence, operationId, kind, paymentId, amount, currency, ...decided },
       ...(isAuthorized && { authorizationExpiresAt }),
     };
     const none = { failureCode: null, providerFailureCode: null, authorizationExpiresAt: null };
-    const values = { ...none, ...row, authorizationId, behaviour: remembered(behaviour) };
+    const kept = { authorizationId, behaviour: remembered(behaviour) };
+    const values = { ...none, ...row, ...kept, madeAt: new Date(nowMs).toISOString() };
     if (insert.run(values).changes === 0) return mustRead(operationId);
     lastSequence = sequence;
     return { outcome: 'RECORDED', entry: { ...row, providerReference: `sim_${sequence}` } };
@@ -243,7 +262,14 @@ const ledgerIn = (db: DatabaseSync) => {
       keep(authentication, outcome, null),
     find: (operationId: string): Recorded | Waiting | undefined =>
       read(operationId) ?? waiting(operationId),
-    list: listIn(db),
+    /** `since` of any offset; the page says it where the ledger knows the time of its entries. */
+    list: (after: number, limit: number, since?: string): SimulatedPage => {
+      if (since === undefined) return list(after, limit);
+      const timeOf = (sequence: number) => time.get(sequence)?.time;
+      const before = lastBefore(new Date(since).toISOString(), lastSequence, timeOf);
+      if (before !== undefined && timeOf(before) == null) return list(after, limit);
+      return { ...list(Math.max(after, before ?? 0), limit), since };
+    },
     /** Leaves out operations made elsewhere, which no log has until they are noticed. */
     end: (after: number, limit: number): SimulatedEntry[] =>
       (end.all(after, limit) as CarriedOut[]).map(entryOf),

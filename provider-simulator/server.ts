@@ -8,6 +8,7 @@ import {
   BODY_BYTES_MAX,
   operationBody,
   operationIdShape,
+  tokenQuestion,
 } from '../command-api/provider/http/protocol.ts';
 import type { OperationOrder } from '../command-api/provider/port.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';
@@ -15,7 +16,7 @@ import { CardSecret } from '../shared/payment/card.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import type { SimulatedEntry, Waiting } from './ledger.ts';
 import { pagePath, registerPage, SHOPPER_PATH } from './page.ts';
-import { networkCodesOf } from './rules.ts';
+import { cardOfToken, networkCodesOf } from './rules.ts';
 import type { Known, Simulation } from './simulation.ts';
 
 /** Holds a call without a response open for that long, unless the client closes it first. */
@@ -28,6 +29,7 @@ const given = (number: z.ZodType<number>, otherwise: number) =>
 const page = z.object({
   after: given(z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER), 0),
   limit: given(z.coerce.number().int().min(1).max(1000), 100),
+  since: z.iso.datetime({ offset: true }).optional(),
 });
 
 const actionOf = (request: FastifyRequest, waiting: Waiting) => {
@@ -174,11 +176,20 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
     respond(call, reply, simulation.fence(call.params.operationId), 200),
   );
 
+  app.post('/tokens', async ({ body }, reply) => {
+    const question = tokenQuestion.safeParse(body);
+    if (!question.success) return reply.code(400).send({ error: 'the body names no token' });
+    const card = cardOfToken(question.data.token);
+    return card ?? reply.code(404).send({ error: 'no such token' });
+  });
+
   app.get('/operations', async (call, reply) => {
     const requested = page.safeParse(call.query);
-    if (!requested.success) return reply.code(400).send({ error: 'after or limit is no number' });
-    const { entries, next } = simulation.list(requested.data.after, requested.data.limit);
-    return { operations: entries, next };
+    if (!requested.success)
+      return reply.code(400).send({ error: 'after or limit is no number, or since no time' });
+    const { after, limit, since } = requested.data;
+    const { entries, next, since: said } = simulation.list(after, limit, since);
+    return { operations: entries, next, since: said };
   });
 };
 

@@ -36,9 +36,10 @@ const lineOf = ({ sequence, ...entry }: SimulatedEntry): LedgerEntry => ({
   ...entry,
 });
 
-export const pageOf = ({ entries, next }: ReturnType<Simulation['list']>): LedgerPage => ({
+export const pageOf = ({ entries, next, since }: ReturnType<Simulation['list']>): LedgerPage => ({
   entries: entries.map(lineOf),
   next: next === null ? null : String(next),
+  since,
 });
 
 const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
@@ -165,7 +166,7 @@ export const openSimulator = async ({
       })),
     // It gives notice of each, and loses no notice.
     disputes: async () => [],
-    endedAuthorizations: async () => ({ outcome: 'FOUND', paymentIds: [] }),
+    madeElsewhere: async () => ({ outcome: 'FOUND', made: [] }),
     paymentOf: async () => ({ outcome: 'NOT_FOUND' }),
     onNotice: later.onNotice,
     authorizationMsMax: AUTHORIZATION_MS_MAX,
@@ -207,7 +208,8 @@ export const openSimulator = async ({
         if (found.outcome === 'FENCED') return { outcome: 'FENCED' };
         return found.outcome === 'AT_WORK' ? unknown(AT_WORK) : responseFrom(found.entry, question);
       }),
-    ledger: async (after, limit) => pageOf(simulation.list(Number(after ?? 0), limit)),
+    ledger: async (after, limit, since) =>
+      pageOf(simulation.list(Number(after ?? 0), limit, since)),
     ledgerEnd: async (after) => simulation.end(Number(after ?? 0), END_PAGE).map(lineOf),
     close: async () => {
       later.onNotice();

@@ -22,7 +22,7 @@ const TESTS_OF: Readonly<Record<string, string>> = {
   'command-api/provider': 'contract/provider/{resilience,simulator}',
   'command-api/provider/http': 'contract/provider/http-faults',
   'command-api/provider-ahead': 'provider-ahead/provider-ahead',
-  'command-api/reconcile': 'audit/{reconcile,reconcile-stream}',
+  'command-api/reconcile': 'audit/{reconcile,reconcile-schedule,reconcile-stream}',
   'command-api/recovery': 'recovery/* http/{restored-never-sent,unique-references,later-results}',
   'command-api/request': 'http/{create-request,change-request,card-in-request}',
   projector: 'projector/{projection,subscription,lease,rebuild,removed}',

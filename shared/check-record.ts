@@ -14,7 +14,10 @@ const broken = z.object({
   digest: z.string().optional(),
 });
 
-/** `over`: how much the check read. `keys` name the faults; with many, the first ones. */
+/**
+ * `over`: how much the check read; empty for one that asks again about what stood. `keys` name the
+ * faults; with many, the first ones.
+ */
 const faults = z.object({
   count: z.int().min(0),
   keys: z.array(z.string()),
@@ -76,7 +79,8 @@ export const standingAfter = (
   now: string,
 ): Standing | undefined => {
   if (before === undefined) return found.count === 0 ? undefined : { ...found, since: now };
-  const isLess = before.over.some((much, at) => (found.over[at] ?? 0) < much);
+  const isLess =
+    found.over.length > 0 && before.over.some((much, at) => (found.over[at] ?? 0) < much);
   if (found.count === 0) return isLess ? before : undefined;
   const isKnown =
     found.count <= before.count && found.keys.every((key) => before.keys.includes(key));

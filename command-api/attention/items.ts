@@ -41,7 +41,7 @@ type AttentionDeps = {
   readModels: Pick<ReadModelsReader, 'unresolved' | 'parked' | 'getAny'>;
   providerAhead: Pick<ProviderAhead, 'now'>;
   rejections: { misconfigured(): Misconfigured[] };
-  endedLook: { barred(): BarredLook[] };
+  elsewhereLook: { barred(): BarredLook[] };
   documents: Record<'relay' | 'verification' | 'reconciliation', Pick<KeyDocument, 'load'>>;
   verifyEveryMs: number;
   unresolvedAfterMs: number;
@@ -233,7 +233,8 @@ const MISCONFIGURED: Partial<Record<Misconfigured['reason'] | 'events', string>>
     'lets the key read no events: a capture or cancel made there without a notice is found late',
 };
 
-const providerItems: Read = async function* ({ providerAhead, rejections, endedLook }, merchantId) {
+const providerItems: Read = async function* (deps, merchantId) {
+  const { providerAhead, rejections, elsewhereLook } = deps;
   if (merchantId !== '*') return;
   const ahead = providerAhead.now();
   const subject = 'provider';
@@ -242,7 +243,10 @@ const providerItems: Read = async function* ({ providerAhead, rejections, endedL
     const { since } = ahead;
     yield { reason: 'PROVIDER_AHEAD', subject, since, what, next: 'payments reconcile' };
   }
-  for (const { reason, account, since } of [...rejections.misconfigured(), ...endedLook.barred()]) {
+  for (const { reason, account, since } of [
+    ...rejections.misconfigured(),
+    ...elsewhereLook.barred(),
+  ]) {
     const why = MISCONFIGURED[reason] ?? 'is not set up for an operation; nothing was charged';
     const of = account === undefined ? '' : `, account ${account},`;
     const what = `The provider${of} ${why}.`;

@@ -143,9 +143,9 @@ export type KnownDispute = Extract<LaterResult, { kind: 'DISPUTE' }> & {
 export type LaterResults = { outcome: 'FOUND'; results: LaterResult[] };
 
 /** UNKNOWN where an account did not say: those of the others are there all the same. */
-export type EndedAuthorizations = {
+export type MadeElsewhere = {
   outcome: 'FOUND' | 'UNKNOWN';
-  paymentIds: string[];
+  made: { paymentId: string; refundId?: string }[];
   reason?: string;
   account?: string;
 };
@@ -196,10 +196,12 @@ export type Provider = {
    * outcome. Never throws.
    */
   fence(question: OperationQuestion): Promise<Approved | Declined | Fenced | Unknown>;
-  /** Oldest first after a cursor, null for the start; `next` is null at the end. */
-  ledger(after: string | null, limit: number): Promise<LedgerPage>;
-  /** A cursor before every entry from a time on; left out where the ledger is not in order of time. */
-  ledgerSince?(timeMs: number): string;
+  /**
+   * Oldest first after a cursor, null for the start; `next` is null at the end. `since`, in UTC: only
+   * entries of then or later, where the page says so. Stripe lists a capture or void at the time of its
+   * authorization. Throws Error where it cannot be read.
+   */
+  ledger(after: string | null, limit: number, since?: string): Promise<LedgerPage>;
   /** The last page of entries after a cursor, oldest first; none where the ledger ends there. Throws LedgerEndNotFound. */
   ledgerEnd(after: string | null): Promise<LedgerEntry[]>;
   /** Never throws; ends within the timeout. */
@@ -207,10 +209,10 @@ export type Provider = {
   /** Of its payments, those of the last year. Throws Error where they cannot be read. */
   disputes(): Promise<KnownDispute[]>;
   /**
-   * Payments whose authorization was captured, canceled or ran out since then, and that its ledger lists at an
-   * earlier time; perhaps others too: a reason to ask. Never throws.
+   * Captures, cancels and refunds that were made elsewhere since then, and authorizations that ran out;
+   * perhaps others too: a reason to ask about their payments. Never throws.
    */
-  endedAuthorizations(sinceMs: number): Promise<EndedAuthorizations>;
+  madeElsewhere(sinceMs: number): Promise<MadeElsewhere>;
   /** A notice may name nothing but `reference`. Never throws; ends within the timeout. */
   paymentOf(
     reference: string,
@@ -222,5 +224,13 @@ export type Provider = {
   close(): Promise<void>;
 };
 
-/** `declines`: it keeps no trace of some declines, so those are not missing in it. */
-export type LedgerPage = { entries: LedgerEntry[]; next: string | null; declines?: 'not kept' };
+/**
+ * `declines`: it keeps no trace of some declines, so those are not missing in it. `since`: as it was
+ * asked for; left out where the ledger is read from the start.
+ */
+export type LedgerPage = {
+  entries: LedgerEntry[];
+  next: string | null;
+  declines?: 'not kept';
+  since?: string | undefined;
+};

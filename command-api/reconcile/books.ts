@@ -13,6 +13,7 @@ import {
   differenceKind,
   differenceOf,
   isAtProvider,
+  isOutcome,
   isWhole,
   type Logged,
   ledgerIdOf,
@@ -32,13 +33,13 @@ const nothingFound = (): Reconciliation => ({
 });
 
 /**
- * `providers` undefined: everything was sent to the provider whose ledger it is. `begunBefore` reads
- * what an operation was before an event, where only a part of the log is compared.
+ * `providers` undefined: everything was sent to the provider whose ledger it is. `isWindow`: what
+ * began before the first event is not compared, unless the ledger lists it.
  */
 export const createBooks = (
   { stored }: Pick<EventStore, 'stored'>,
   providers: readonly string[] | undefined,
-  begunBefore?: (event: RecordedPaymentEvent) => Promise<Logged | undefined>,
+  isWindow: boolean,
 ) => {
   const logged = new Map<string, Logged>();
   const entries = new Map<string, LedgerEntry>();
@@ -72,32 +73,35 @@ export const createBooks = (
     } else compare(own, entry);
   };
 
-  const takePaymentEvent = async (
-    event: RecordedPaymentEvent,
-    reason: string | undefined,
-  ): Promise<void> => {
+  const takePaymentEvent = (event: RecordedPaymentEvent, reason: string | undefined): void => {
     const operationId = ledgerIdOf(event.event);
-    const known = logged.get(operationId) ?? (await begunBefore?.(event));
+    const known = logged.get(operationId);
+    // The sums know an outcome that no intent asked for from one whose intent lies before the window.
+    if (isWindow && known === undefined && reason === undefined && isOutcome(event.event)) return;
     const own = loggedAfter(known, event);
     if (own === undefined) return;
     if (known === undefined) found.operations += 1;
     if (known === undefined && isElsewhere(own.provider)) found.atOtherProviders += 1;
-    if (reason !== undefined) own.reason ??= reason;
+    if (reason !== undefined) own.reason = reason;
     logged.set(operationId, own);
     if (!isWhole(own)) return;
     const entry = entries.get(operationId);
-    if (entry !== undefined) return compareSoFar(own, entry);
-    if (hasEntry(own)) return;
-    // An entry that still comes finds the operation in its stream.
-    logged.delete(operationId);
-    if (own.reason !== undefined) differ('AMOUNT_DIFFERS', own);
+    if (entry !== undefined) compareSoFar(own, entry);
+    else if (!hasEntry(own)) {
+      // An entry that still comes finds the operation in its stream.
+      logged.delete(operationId);
+      if (own.reason !== undefined) differ('AMOUNT_DIFFERS', own);
+    }
   };
 
   const takeEvent = async (event: LogEvent): Promise<void> => {
     const paymentId = paymentOf(event.stream);
     if (paymentId === undefined) return;
     const sums = await sumsOf(event);
-    if (isReadable(event) && isOfPayment(event)) return takePaymentEvent(event, sums);
+    if (isReadable(event) && isOfPayment(event)) {
+      takePaymentEvent(event, sums);
+      return;
+    }
     found.unreadable += 1;
     if (found.unreadableEvents.length >= LISTED_MAX) return;
     const { position, revision } = event;
@@ -112,14 +116,7 @@ export const createBooks = (
     else entries.set(entry.operationId, entry);
   };
 
-  /** All entries so far have their operations in the log so far, and nothing differs. */
-  const agreeSoFar = (): boolean =>
-    entries.size + found.differences.length + found.unreadable === 0;
-
-  return {
-    ...{ found, logged, entries, isElsewhere, hasEntry },
-    ...{ differ, compare, takeEvent, takeEntry, agreeSoFar },
-  };
+  return { found, logged, entries, isElsewhere, hasEntry, differ, compare, takeEvent, takeEntry };
 };
 
 export type Books = ReturnType<typeof createBooks>;

@@ -5,8 +5,15 @@ import { DIFFERENCE_KINDS, type Difference } from './differences.ts';
 
 const side = z.record(z.string(), z.unknown());
 
+/** How far back the schedule compares, and `payments reconcile` without `--since` or `--all`. */
+export const WINDOW_DAYS = 45;
+
 export const Reconciliation = named('Reconciliation', {
   ok: z.boolean().describe('True where everything was compared and there is no difference.'),
+  since: z
+    .string()
+    .optional()
+    .describe('Only what began then or later was compared; left out: everything.'),
   operations: z.int().min(0).describe('Operations in the log.'),
   atOtherProviders: z
     .int()
@@ -51,14 +58,25 @@ export type Reconciliation = Omit<z.infer<typeof Reconciliation>, 'differences'>
   differences: Difference[];
 };
 
-export const ReconciliationParameters = z.strictObject(
-  {
-    since: moment().describe(
-      'Only what began then or later. For a provider whose ledger is in order of time (Stripe).',
-    ),
-  },
-  { error: 'a parameter of another name is not known here' },
-);
+export const ReconciliationParameters = z
+  .strictObject(
+    {
+      since: moment().describe(
+        `What began then or later is compared; left out: what began in the last ${WINDOW_DAYS} days. A ledger that can only be read from its start is compared with everything.`,
+      ),
+      all: z
+        .enum(['true', 'false'], { error: 'must be true or false' })
+        .default('false')
+        .describe('Compare everything.'),
+    },
+    { error: 'a parameter of another name is not known here' },
+  )
+  .refine(({ since, all }) => since === undefined || all === 'false', {
+    error: 'must not stand beside since',
+    path: ['all'],
+  });
+/** Without `since`: the last 45 days, or everything. */
+export type ReconciliationPart = z.infer<typeof ReconciliationParameters>;
 
 const FINDINGS = [
   'AGREES',

@@ -73,8 +73,9 @@ const OBSERVED: Partial<Record<PaymentEvent['type'], ProviderOperationKind>> = {
   PaymentRefundObserved: 'REFUND',
 };
 
-/** The provider's own for what was made elsewhere. */
+/** The provider's own for what was made elsewhere, and for a dispute. */
 export const ledgerIdOf = ({ type, data }: PaymentEvent): string => {
+  if (type === 'PaymentDisputed' || type === 'PaymentDisputeClosed') return data.disputeId;
   if (type === 'PaymentRefundObserved') return data.refundId;
   const isElsewhere = type === 'PaymentCaptureObserved' || type === 'PaymentVoidObserved';
   return isElsewhere ? data.providerReference : data.operationId;
@@ -107,7 +108,7 @@ export const loggedAfter = (
   return { ...before, ...sum, outcome, ...(isCapture && { captured: true }) };
 };
 
-/** An outcome belongs to an intent, which may lie before the part of the log that is compared. */
+/** An outcome belongs to an intent, which may lie before the window. */
 export const isOutcome = ({ type }: PaymentEvent): boolean => OUTCOMES[type] !== undefined;
 
 export const isAtProvider = ({ outcome }: Logged): boolean =>

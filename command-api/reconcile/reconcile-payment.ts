@@ -1,4 +1,5 @@
 /** Asks the provider about one payment; fences, records and changes nothing (ADR-0062). */
+import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { decideLater } from '../../shared/payment/decide-later.ts';
 import type { LaterResult } from '../../shared/payment/outcome.ts';
 import type { Operation } from '../../shared/payment/state.ts';
@@ -9,7 +10,7 @@ import { type ActionRequired, MISMATCH, OTHER_PROVIDER, type Provider } from '..
 import { questionAbout } from '../recovery/ask.ts';
 import { questionAboutPayment } from '../recovery/later-results.ts';
 import type { PaymentReconciliation } from './contract.ts';
-import type { Difference, Logged } from './differences.ts';
+import { type Difference, ledgerIdOf } from './differences.ts';
 
 export type LookedUp = Exclude<Awaited<ReturnType<Provider['lookUp']>>, ActionRequired>;
 
@@ -67,18 +68,51 @@ export const judge = (operation: Operation, found: LookedUp): Judged => {
   );
 };
 
+type AskDeps = {
+  provider: Pick<Provider, 'lookUp'>;
+  paymentLog: Pick<CommandDeps['paymentLog'], 'load'>;
+};
+type About = Pick<Difference, 'paymentId' | 'operationId'>;
+
+const unreadable = (error: unknown): UnreadableStream => {
+  if (error instanceof UnreadableStream) return error;
+  throw error;
+};
+
 /** As `agreesOn` of a reconciliation. */
 export const providerAgrees = async (
-  { provider, paymentLog }: Pick<CommandDeps, 'provider' | 'paymentLog'>,
-  { paymentId, operationId }: Pick<Logged, 'paymentId' | 'operationId'>,
+  { provider, paymentLog }: AskDeps,
+  { paymentId, operationId }: About,
 ): Promise<boolean> => {
-  const payment = await paymentLog.load(paymentId, 'store');
+  const payment = await paymentLog.load(paymentId, 'store').catch(unreadable);
+  // Other alarms say so.
+  if (payment instanceof UnreadableStream) return true;
   const operation = payment?.state.operations.find((one) => one.operationId === operationId);
   if (payment === undefined || operation === undefined) return false;
   const found = await provider.lookUp(questionAbout(payment, operation));
+  // What another one was sent is not compared.
+  if (found.outcome === 'UNKNOWN' && found.reason === OTHER_PROVIDER) return true;
   const { finding, why } = judge(operation, found.outcome === 'ACTION_REQUIRED' ? NO_ENTRY : found);
   if (finding === 'NOT_KNOWN') throw new Error(why);
   return finding === 'AGREES';
+};
+
+/** Whether a difference that a comparison found is there still; true where that cannot be told. */
+export const stillDiffers = async (
+  deps: AskDeps,
+  { kind, ...about }: Pick<Difference, 'kind'> & About,
+): Promise<boolean> => {
+  try {
+    const payment = await deps.paymentLog.load(about.paymentId, 'store');
+    const isInLog = payment?.events.some(({ event }) => ledgerIdOf(event) === about.operationId);
+    // What the log has by now, the next comparison compares.
+    if (kind === 'MISSING_IN_LOG') return !isInLog;
+    // Neither the provider's word on an operation nor its state has each amount, kind and payment.
+    if (kind === 'AMOUNT_DIFFERS' || kind === 'OPERATION_DIFFERS') return true;
+    return !(await providerAgrees(deps, about));
+  } catch {
+    return true;
+  }
 };
 
 const lookUpAll = async (

@@ -5,43 +5,31 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
-import { isOfPayment, type RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
-import type { LogReader, Position } from '../../shared/event-store/port.ts';
+import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
+import type { LogReader } from '../../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../../shared/event-store/scan-log.ts';
-import { type PaymentEvent, paymentOf, streamOf } from '../../shared/payment/payment-events.ts';
+import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
-import { slicesOf } from '../../shared/runtime/scheduling.ts';
+import { fewAtOnce, slicesOf } from '../../shared/runtime/scheduling.ts';
 import type { LedgerEntry, LedgerPage, Provider } from '../provider/port.ts';
 import { type Books, createBooks } from './books.ts';
 import type { Reconciliation } from './contract.ts';
-import { isOutcome, isWhole, type Logged, ledgerIdOf, loggedAfter } from './differences.ts';
+import { isWhole, type Logged, ledgerIdOf, loggedAfter } from './differences.ts';
 
 export class LedgerUnavailable extends Error {
   override name = 'LedgerUnavailable';
 }
 
-/** A place in the log and one in the ledger; null is the start of either. */
-export type Mark = { position: Position | null; cursor: string | null };
-
-/** What lies after the mark, or what began at `since` or later and lies after `cursor` in the ledger. */
-export type Part = Mark | { since: string; cursor: string };
-
-export type Compared = {
-  result: Reconciliation;
-  /** Up to here both agree, as far as that is known. */
-  mark?: Mark | undefined;
-};
-
 export type ReconcileOptions = {
   store: LogReader;
-  /** Left out: everything is compared. */
-  part?: Part | undefined;
+  provider: Pick<Provider, 'ledger'>;
+  /** In UTC: what began then or later; left out: everything. */
+  since?: string | undefined;
   /**
-   * Of an operation that the read part of the ledger does not list: its entry may be an older one.
-   * False where it is missing or differs. Throws where the provider does not say.
+   * Of an operation of the window that the ledger may list earlier. False where it is missing or
+   * differs. Throws where the provider does not say.
    */
   agreesOn?: (own: Logged) => Promise<boolean>;
-  provider: Pick<Provider, 'ledger'>;
   signal?: AbortSignal;
   providers?: readonly string[] | undefined;
   waitingMax?: number;
@@ -57,13 +45,13 @@ export const unavailable = (error: Error): never => {
 };
 
 const ledgerPages = async function* (
-  { provider, signal }: ReconcileOptions,
+  { provider, signal, since }: ReconcileOptions,
   from: string | null,
 ): AsyncGenerator<LedgerPage> {
   let after = from;
   for (;;) {
     signal?.throwIfAborted();
-    const page: LedgerPage = await provider.ledger(after, LEDGER_PAGE).catch(unavailable);
+    const page: LedgerPage = await provider.ledger(after, LEDGER_PAGE, since).catch(unavailable);
     const { entries, next } = page;
     // A ledger that repeats a page would be read for ever.
     if (next !== null && (next === after || entries.length === 0))
@@ -74,63 +62,8 @@ const ledgerPages = async function* (
   }
 };
 
-/** As the processes' own clocks said: near the moment an operation may be on either side of it. */
-const placeOf = async ({ store, signal, part }: ReconcileOptions): Promise<Position | null> => {
-  if (part === undefined) return null;
-  if ('position' in part) return part.position;
-  let after: Position | null = null;
-  for (;;) {
-    signal?.throwIfAborted();
-    const page = await store.readAll(after, PAGE);
-    const at = page.findIndex((event) => 'time' in event && event.time >= part.since);
-    if (at > 0) return page[at - 1]?.position ?? after;
-    if (at === 0 || page.length === 0) return after;
-    after = page.at(-1)?.position ?? after;
-    await turn();
-  }
-};
-
 /** Options and books of one comparison. */
 type Comparing = ReconcileOptions & Books;
-
-type Reading = {
-  end: Mark;
-  /** The last place where nothing differed, and no entry waited for its operation. */
-  agreed: Mark | undefined;
-  stopped: boolean;
-  keepsDeclines: boolean;
-};
-
-const readBoth = async (comparing: Comparing): Promise<Reading> => {
-  const { store, signal, waitingMax = WAITING_MAX, part, logged, entries } = comparing;
-  let position = await placeOf(comparing);
-  let logEnd = position;
-  let cursor = part?.cursor ?? null;
-  let agreed: Mark | undefined;
-  let keepsDeclines = true;
-  const isFull = () => Math.max(logged.size, entries.size) > waitingMax;
-  /** False at the end of the log. */
-  const readLog = async (): Promise<boolean> => {
-    signal?.throwIfAborted();
-    if (position === logEnd) logEnd = await store.end();
-    const page = await store.readAll(position, PAGE, logEnd);
-    for await (const slice of slicesOf(page))
-      for (const event of slice) await comparing.takeEvent(event);
-    position = page.at(-1)?.position ?? position;
-    await turn();
-    if (comparing.agreeSoFar()) agreed = { position, cursor };
-    return page.length > 0;
-  };
-  for await (const page of ledgerPages(comparing, cursor)) {
-    for (const entry of page.entries) comparing.takeEntry(entry);
-    cursor = page.entries.at(-1)?.cursor ?? cursor;
-    keepsDeclines &&= page.declines !== 'not kept';
-    while (entries.size > logged.size && (await readLog())) if (isFull()) break;
-    if (isFull()) break;
-  }
-  while (!isFull() && (await readLog()));
-  return { end: { position, cursor }, agreed, stopped: isFull(), keepsDeclines };
-};
 
 /** Outcomes recorded while the log was read may be younger than the ledger was. */
 const readTail = async (comparing: Comparing, from: string | null): Promise<void> => {
@@ -183,74 +116,97 @@ const isObservedElsewhere = async (
   return typeof create === 'object' && comparing.isElsewhere(create.provider);
 };
 
-const AT_ONCE = 8;
-
 /** Whether what has no entry in the ledger that was read is right all the same. */
-const isListedEarlier = async (comparing: Comparing, own: Logged): Promise<boolean> => {
-  const { part, agreesOn } = comparing;
-  if (part === undefined) return isObservedElsewhere(comparing, own);
+const isRightWithout = async (comparing: Comparing, own: Logged): Promise<boolean> => {
+  const { since, agreesOn } = comparing;
+  if (since === undefined) return isObservedElsewhere(comparing, own);
   // What was observed is the provider's own word; the comparison of everything looks for its entry.
   return own.isObserved === true || (await agreesOn?.(own).catch(unavailable)) === true;
 };
 
-const judgeWaiting = async (comparing: Comparing, keepsDeclines: boolean): Promise<void> => {
-  const { signal, entries, logged, hasEntry, differ } = comparing;
-  for (const entry of entries.values()) await judge(comparing, entry);
+const judgeLogged = async (
+  comparing: Comparing,
+  waiting: readonly Logged[],
+  keepsDeclines: boolean,
+): Promise<void> => {
+  const { signal, logged, hasEntry, differ } = comparing;
   const isMissing = async (own: Logged): Promise<boolean> => {
     signal?.throwIfAborted();
     const isKept = keepsDeclines || own.outcome !== 'DECLINED';
-    return hasEntry(own) && isKept && !(await isListedEarlier(comparing, own));
+    return hasEntry(own) && isKept && !(await isRightWithout(comparing, own));
   };
-  const waiting = [...logged.values()];
-  for (let next = 0; next < waiting.length; next += AT_ONCE) {
-    const some = waiting.slice(next, next + AT_ONCE);
-    const missing = await Promise.all(some.map(isMissing));
-    for (const [at, own] of some.entries())
-      if (missing[at] === true) differ('MISSING_AT_PROVIDER', own);
-      else if (own.reason !== undefined) differ('AMOUNT_DIFFERS', own);
+  const missing = await fewAtOnce(waiting, isMissing);
+  for (const [at, own] of waiting.entries()) {
+    logged.delete(own.operationId);
+    if (missing[at] === true) differ('MISSING_AT_PROVIDER', own);
+    else if (own.reason !== undefined) differ('AMOUNT_DIFFERS', own);
   }
 };
 
-/** Before an outcome; undefined where it had one already, so that another one is one too many. */
-const begunBefore =
-  (options: ReconcileOptions) =>
-  async ({ event, revision, stream }: RecordedPaymentEvent): Promise<Logged | undefined> => {
-    if (!isOutcome(event)) return undefined;
-    const isBefore = (other: PaymentEvent, at: number) =>
-      at < revision && ledgerIdOf(other) === ledgerIdOf(event);
-    const own = await lookUp(options, paymentOf(stream) ?? '', isBefore);
-    return own === undefined || own === 'unreadable' || isWhole(own) ? undefined : own;
+type Reading = { cursor: string | null; stopped: boolean; keepsDeclines: boolean };
+
+const readBoth = async (comparing: Comparing): Promise<Reading> => {
+  const { store, signal, since, waitingMax = WAITING_MAX, logged, entries } = comparing;
+  let position = since === undefined ? null : await store.positionBefore(since);
+  let logEnd = position;
+  let cursor: string | null = null;
+  let keepsDeclines = true;
+  const isFull = () => Math.max(logged.size, entries.size) > waitingMax;
+  /** False at the end of the log. */
+  const readLog = async (): Promise<boolean> => {
+    signal?.throwIfAborted();
+    if (position === logEnd) logEnd = await store.end();
+    const page = await store.readAll(position, PAGE, logEnd);
+    for await (const slice of slicesOf(page))
+      for (const event of slice) await comparing.takeEvent(event);
+    position = page.at(-1)?.position ?? position;
+    await turn();
+    // Those that the ledger lists before the window would wait to the end.
+    if (since !== undefined && logged.size > waitingMax)
+      await judgeLogged(comparing, [...logged.values()].filter(isWhole), keepsDeclines);
+    return page.length > 0;
   };
+  for await (const page of ledgerPages(comparing, cursor)) {
+    for (const entry of page.entries) comparing.takeEntry(entry);
+    cursor = page.entries.at(-1)?.cursor ?? cursor;
+    keepsDeclines &&= page.declines !== 'not kept';
+    while (entries.size > logged.size && (await readLog())) if (isFull()) break;
+    if (isFull()) break;
+  }
+  while (!isFull() && (await readLog()));
+  return { cursor, stopped: isFull(), keepsDeclines };
+};
+
+/** Undefined where the ledger is read from the start: then everything is compared. */
+const windowOf = async ({ provider, since }: ReconcileOptions): Promise<string | undefined> =>
+  since && (await provider.ledger(null, 1, since).catch(unavailable)).since;
 
 /** Throws what the store throws, and LedgerUnavailable. */
-export const reconcile = async (options: ReconcileOptions): Promise<Compared> => {
-  const { store, providers, part } = options;
-  const before = part === undefined ? undefined : begunBefore(options);
-  const comparing = { ...options, ...createBooks(store, providers, before) };
-  const { found, logged, entries } = comparing;
-  const { end, agreed, stopped, keepsDeclines } = await readBoth(comparing);
+export const reconcile = async (options: ReconcileOptions): Promise<Reconciliation> => {
+  const since = await windowOf(options);
+  const books = createBooks(options.store, options.providers, since !== undefined);
+  const comparing = { ...options, ...books, since };
+  const { found, logged, entries } = books;
+  const { cursor, stopped, keepsDeclines } = await readBoth(comparing);
   const notCompared = stopped ? logged.size + entries.size : 0;
   if (!stopped) {
-    await readTail(comparing, end.cursor);
-    await judgeWaiting(comparing, keepsDeclines);
+    await readTail(comparing, cursor);
+    for (const entry of entries.values()) await judge(comparing, entry);
+    await judgeLogged(comparing, [...logged.values()], keepsDeclines);
   }
-  const { byKind } = found;
   const ok = found.differences.length === 0 && found.unreadable === 0 && notCompared === 0;
-  // What the log has and the ledger lacks may lie before any place.
-  const isKnown = byKind.MISSING_AT_PROVIDER + byKind.AMOUNT_DIFFERS === 0 && notCompared === 0;
-  const result = { ...found, ok, notCompared };
-  return { result, mark: ok ? end : isKnown ? agreed : undefined };
+  return { ...found, ok, notCompared, ...(since !== undefined && { since }) };
 };
 
-type ScanArgs = Pick<ReconcileOptions, 'providers' | 'part'>;
+type ScanArgs = Pick<ReconcileOptions, 'providers' | 'since'>;
 
-export const reconcileScan: LogScan<ScanArgs, never, Compared> = (
+export const reconcileScan: LogScan<ScanArgs, never, Reconciliation> = (
   store,
   args,
   { signal, call },
 ) => {
-  const ledger: Provider['ledger'] = async (after, limit) =>
-    (await call('ledger', after, limit)) as LedgerPage;
+  const ledger: Provider['ledger'] = async (...range) =>
+    (await call('ledger', ...range)) as LedgerPage;
   const agreesOn = async (own: Logged) => (await call('agreesOn', own)) === true;
   return reconcile({ ...args, store, provider: { ledger }, agreesOn, signal });
 };
@@ -262,13 +218,13 @@ export const reconcileBeside = async ({
   signal,
   agreesOn = async () => false,
   providers,
-  part,
-}: ReconcileOptions): Promise<Compared> => {
-  const args: ScanArgs = { providers, part };
+  since,
+}: ReconcileOptions): Promise<Reconciliation> => {
+  const args: ScanArgs = { providers, since };
   const calls = { ledger: provider.ledger, agreesOn };
   const order = { module: import.meta.url, job: 'reconcileScan', args, calls, signal };
   try {
-    return await resultOf(scanLog<never, Compared>(store, order));
+    return await resultOf(scanLog<never, Reconciliation>(store, order));
   } catch (error) {
     // An error of another thread keeps its class's name alone; the reason to stop is this thread's.
     signal?.throwIfAborted();

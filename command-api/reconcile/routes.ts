@@ -24,15 +24,11 @@ import { reconcilePayment } from './reconcile-payment.ts';
 
 export type ReconcileDeps = {
   record: Recorder;
-  reconcileOnce(): Promise<contract.Reconciliation>;
-  /** Of what began at `since`, UTC, or later; left out where the ledger cannot be read from a time on. */
-  reconcileSince?: ((since: string) => Promise<contract.Reconciliation>) | undefined;
+  reconcile(part: contract.ReconciliationPart): Promise<contract.Reconciliation>;
   streams: Streams;
 };
 
 const NO_LEDGER = ["the provider's ledger cannot be read now; nothing was changed"];
-
-const NO_TIMES = ['since is not for this provider: its ledger can only be read from the start'];
 
 async function* resultTexts(
   compare: () => Promise<contract.Reconciliation>,
@@ -58,14 +54,8 @@ export const RECONCILE_ROUTES = {
         content: { ...asJson(contract.Reconciliation), [EVENT_STREAM]: z.string() },
       },
     },
-    handle: async (deps, { query: { since } }, reply) => {
-      const { reconcileOnce, reconcileSince } = deps;
-      if (since !== undefined && reconcileSince === undefined)
-        return reject(reply, 'INVALID_REQUEST', NO_TIMES);
-      const compare = async () =>
-        since !== undefined && reconcileSince !== undefined
-          ? reconcileSince(since)
-          : reconcileOnce();
+    handle: async (deps, { query }, reply) => {
+      const compare = () => deps.reconcile(query);
       const isStream = accepts(reply, EVENT_STREAM);
       if (isStream && !deps.streams.take(reply)) {
         const details = ['too many streams are open; try again later'];

@@ -1,8 +1,8 @@
 /** What the provider knows and no notice told: looked for by the schedule of the comparison (gaps §15). */
-import { unresolvedOperations } from '../../shared/payment/state.ts';
+import { type PaymentState, unresolvedOperations } from '../../shared/payment/state.ts';
 import type { CommandDeps } from '../deps.ts';
 import type { KnownDispute } from '../provider/port.ts';
-import type { Turn } from '../reconcile/checkpoint.ts';
+import { unavailable } from '../reconcile/reconcile.ts';
 import { askAndLog } from './later-results.ts';
 
 /** What a comparison found and no notice told: true where it is recorded now. Never throws. */
@@ -32,27 +32,33 @@ export const untoldDisputes = async ({
 
 const DAY_MS = 86_400_000;
 const NOT_LOOKED =
-  'captures and cancels made elsewhere could not all be looked for; the next look begins where this one did';
+  'captures, cancels and refunds made elsewhere could not all be looked for; the next look begins where this one did';
 
-/** An account whose key may not list what ended there; `since` is RFC 3339. */
+/** An account whose key may not list what was made there; `since` is RFC 3339. */
 export type BarredLook = { reason: 'events'; since: string; account: string | undefined };
 
-/** Authorizations that ended at the provider since the last look, and not in the log. */
-export const openEndedLook = (deps: CommandDeps) => {
+/** Of no refund: the authorization has ended here too. */
+const isKnown = (state: PaymentState | undefined, refundId: string | undefined): boolean => {
+  if (state === undefined) return true;
+  if (refundId === undefined) return state.status !== 'AUTHORIZED';
+  return state.observedRefunds?.some((one) => one.refundId === refundId) ?? false;
+};
+
+/** What was made elsewhere since the last look, whatever the payment's age. */
+export const openElsewhereLook = (deps: CommandDeps) => {
   let barred: BarredLook[] = [];
 
   /** True where each is known now. Throws what the event store throws. */
   const askSince = async (sinceMs: number): Promise<boolean> => {
-    const { outcome, paymentIds, reason, account } =
-      await deps.provider.endedAuthorizations(sinceMs);
+    const { outcome, made, reason, account } = await deps.provider.madeElsewhere(sinceMs);
     const { since = new Date(deps.nowMs()).toISOString() } = barred[0] ?? {};
     barred = reason === 'forbidden' ? [{ reason: 'events', since, account }] : [];
     let isWhole = outcome === 'FOUND';
-    for (const paymentId of new Set(paymentIds)) {
+    for (const { paymentId, refundId } of made) {
       const payment = await deps.paymentLog.load(paymentId, 'store');
       // Recovery asks first, and this look again once it has an outcome.
       const isOpen = unresolvedOperations(payment?.state).length > 0;
-      if (!isOpen && payment?.state.status !== 'AUTHORIZED') continue;
+      if (!isOpen && isKnown(payment?.state, refundId)) continue;
       const found = isOpen ? undefined : await askAndLog(deps, paymentId);
       isWhole &&= found !== undefined && found !== 'unknown';
     }
@@ -63,13 +69,18 @@ export const openEndedLook = (deps: CommandDeps) => {
   return {
     /** None where the last look was let in. */
     barred: (): BarredLook[] => barred,
-    /** What is older than a day is left to the comparison of everything. Throws what the event store throws. */
-    look: async (turn: Pick<Turn, 'kept' | 'keep'>): Promise<void> => {
+    /**
+     * The time of this look, where all was told: the next one begins there. What is older than a day is
+     * left to the comparison. Throws LedgerUnavailable, and what the event store throws.
+     */
+    look: async (lastMs = 0): Promise<number | undefined> => {
       const lookedMs = deps.nowMs();
-      const { lookedMs: last = 0 } = turn.kept();
       // A clock that was ahead hides nothing.
-      const sinceMs = Math.max(last <= lookedMs ? last : 0, lookedMs - DAY_MS);
-      if (await askSince(sinceMs)) await turn.keep({ lookedMs });
+      const sinceMs = Math.max(lastMs <= lookedMs ? lastMs : 0, lookedMs - DAY_MS);
+      const isWhole = await askSince(sinceMs);
+      const disputes = await untoldDisputes(deps).catch(unavailable);
+      await askAboutUntold(deps, new Set(disputes.map(({ paymentId }) => paymentId)));
+      return isWhole ? lookedMs : undefined;
     },
   };
 };

@@ -139,6 +139,11 @@ export type EventStore = {
   readAll(after: Position | null, limit: number, upTo?: Position | null): Promise<LogEvent[]>;
   /** The last event's position, null in an empty log. Counts nothing. Throws StoreUnavailable. */
   end(): Promise<Position | null>;
+  /**
+   * A place before all events of `time`, in UTC with milliseconds, or later, as far as the clocks that
+   * wrote them agree; null: the start. Throws StoreUnavailable.
+   */
+  positionBefore(time: string): Promise<Position | null>;
   /** A position to compare, in the form of events. Throws RangeError for an impossible text. */
   positionOf(text: string): Position;
   /** Null where no event is. Throws StoreUnavailable. */
@@ -169,5 +174,5 @@ export type EventStore = {
 /** The store, or a thread of its own over the same log. */
 export type LogReader = Pick<
   EventStore,
-  'readAll' | 'readStream' | 'lastRevision' | 'end' | 'hashAt' | 'stored'
+  'readAll' | 'readStream' | 'lastRevision' | 'end' | 'positionBefore' | 'hashAt' | 'stored'
 >;

@@ -36,7 +36,7 @@ const GAUGES = {
   reconcileDifferences:
     "payments_reconcile_differences{kind}: Differences between the log and the provider's ledger at the last reconciliation.",
   reconcileLast:
-    'payments_reconcile_last_timestamp_seconds: When log and ledger were last compared to the end; 0 for never since the start.',
+    'payments_reconcile_last_timestamp_seconds: When the schedule last had its turn, or log and ledger were compared, to the end; 0 for never since the start.',
   reconcileInterval:
     'payments_reconcile_interval_seconds: How often log and ledger are compared by themselves; 0 for never.',
   keysOutdatedSeconds:

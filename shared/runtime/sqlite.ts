@@ -104,3 +104,18 @@ export const isDamage = (error: unknown): boolean =>
  */
 export const capped = (column: string): string =>
   `max(-${Number.MAX_SAFE_INTEGER}, min(${column}, ${Number.MAX_SAFE_INTEGER}))`;
+
+/** By halves: of rows that are numbered from 1 in the order of their times, the last one before `time`. */
+export const lastBefore = (
+  time: string,
+  last: number,
+  timeOf: (row: number) => unknown,
+): number | undefined => {
+  let [low, high] = [0, last];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (String(timeOf(middle) ?? '') < time) low = middle;
+    else high = middle - 1;
+  }
+  return low === 0 ? undefined : low;
+};

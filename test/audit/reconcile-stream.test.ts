@@ -27,7 +27,7 @@ const served = async (ledger: () => Promise<LedgerPage>) => {
   const store = memoryEventStore();
   registerRoutes(app, authHooks, RECONCILE_ROUTES, {
     record: async () => undefined,
-    reconcileOnce: async () => (await reconcile({ store, provider: { ledger } })).result,
+    reconcile: () => reconcile({ store, provider: { ledger } }),
     streams: createStreams(app, LIMITS),
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });

@@ -1,9 +1,16 @@
 /** The provider's ledger compared with the event log: each kind of difference has a name (docs/audit.md). */
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
-import { reconcile } from '../../command-api/reconcile/reconcile.ts';
-import { judge, type LookedUp } from '../../command-api/reconcile/reconcile-payment.ts';
+import type { Difference, Logged } from '../../command-api/reconcile/differences.ts';
+import { LedgerUnavailable, reconcile } from '../../command-api/reconcile/reconcile.ts';
+import {
+  judge,
+  type LookedUp,
+  stillDiffers,
+} from '../../command-api/reconcile/reconcile-payment.ts';
+import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import type { FinalOutcome } from '../../shared/payment/outcome.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
@@ -12,18 +19,23 @@ import { memoryEventStore } from '../support/memory-event-store.ts';
 import {
   authorized,
   captured,
+  captureObserved,
   captureRequested,
   created,
+  disputed,
   failed,
   newEvent,
   operationId,
   refunded,
+  refundFailed,
   refundObserved,
   refundRequested,
   voided,
   voidRequested,
   wholeLife,
 } from '../support/payment-events.ts';
+import { paymentLogOver } from '../support/payment-log.ts';
+import { propertyRuns } from '../support/property-runs.ts';
 import { openRows } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -61,22 +73,20 @@ const ledgerOf = (entries: LedgerEntry[]) => ({
   },
 });
 
-const resultOf = async (sides: Parameters<typeof reconcile>[0]) => (await reconcile(sides)).result;
+const storeOf = async (events: PaymentEvent[]) => {
+  const store = memoryEventStore();
+  const made = events.map((event) => newEvent(event));
+  if (made.length > 0) await store.append(streamOf('pay_1'), 'none', made);
+  return store;
+};
 
 const compare = async (
   events: PaymentEvent[],
   entries: LedgerEntry[],
   providers?: readonly string[],
 ) => {
-  const store = memoryEventStore();
-  if (events.length > 0) {
-    await store.append(
-      streamOf('pay_1'),
-      'none',
-      events.map((event) => newEvent(event)),
-    );
-  }
-  return resultOf({ store, provider: ledgerOf(entries), providers });
+  const store = await storeOf(events);
+  return reconcile({ store, provider: ledgerOf(entries), providers });
 };
 
 const authorization = [created(), authorized()];
@@ -88,7 +98,7 @@ const DEARER = { amount: 9500 };
 test('a ledger whose next page does not come later is an error, for it would never end', async () => {
   const ledger = async () => ({ entries: [entry()], next: '1' });
   const store = memoryEventStore();
-  await expect(resultOf({ store, provider: { ledger } })).rejects.toThrow('does not go on');
+  await expect(reconcile({ store, provider: { ledger } })).rejects.toThrow('does not go on');
 });
 
 describe('M5: ledger and log agree', () => {
@@ -178,6 +188,51 @@ describe('M5: what the log and the provider’s word about one operation come to
   test('a refund that came back later agrees with a provider that calls it failed', () => {
     const ended = { outcome: 'APPROVED', revision: 1 } as const;
     expect(judge({ ...OPERATION, ended, failedLater: true }, DECLINE).finding).toBe('AGREES');
+  });
+});
+
+describe('gaps §28: a difference that was found is asked about again', () => {
+  const APPROVAL: LookedUp = { outcome: 'APPROVED', providerReference: 'sim-1' };
+  const NOTHING: LookedUp = { outcome: 'NOT_FOUND' };
+  const silent = (reason: string): LookedUp => ({ outcome: 'UNKNOWN', reason });
+  const observed = [...authorization, captureObserved({ providerReference: CREATE })];
+  const inDispute = [
+    ...capturing,
+    captured({ operationId: CAPTURE }),
+    disputed({ disputeId: CREATE }),
+  ];
+  const fenced = [created(), failed({ outcome: 'FENCED' })];
+
+  test.each<[Difference['kind'], boolean, string, PaymentEvent[], LookedUp]>([
+    ['MISSING_AT_PROVIDER', true, 'it has none', authorization, NOTHING],
+    ['MISSING_AT_PROVIDER', false, 'it has it now', authorization, APPROVAL],
+    ['MISSING_AT_PROVIDER', true, 'it did not say', authorization, silent('unreachable')],
+    ['MISSING_AT_PROVIDER', false, 'another is set', authorization, silent('other_provider')],
+    ['OUTCOME_DIFFERS', true, 'the log has a decline', [created(), failed()], APPROVAL],
+    ['NEVER_SENT_IN_LOG', false, 'it has none', fenced, NOTHING],
+    ['AMOUNT_DIFFERS', true, 'it has another amount', authorization, silent('mismatch')],
+    ['AMOUNT_DIFFERS', true, 'the log is wrong', [created(), authorized(DEARER)], APPROVAL],
+    ['OPERATION_DIFFERS', true, 'its word names no kind', authorization, APPROVAL],
+    ['MISSING_IN_LOG', true, 'the log has none', [], APPROVAL],
+    ['MISSING_IN_LOG', false, 'the log has seen it', observed, APPROVAL],
+    ['MISSING_IN_LOG', false, 'the log has the dispute', inDispute, APPROVAL],
+  ])('%s stands: %s, for %s', async (kind, stands, _why, events, found) => {
+    const store = await storeOf(events);
+    const deps = { paymentLog: paymentLogOver(store), provider: { lookUp: async () => found } };
+    const difference = { kind, operationId: CREATE, paymentId: 'pay_1' };
+    expect(await stillDiffers(deps, difference)).toBe(stands);
+  });
+
+  test('it stands while its payment cannot be read', async () => {
+    const store = await storeOf(authorization);
+    store.damage(streamOf('pay_1'), 1, 'is damaged');
+    const deps = { paymentLog: paymentLogOver(store), provider: { lookUp: async () => APPROVAL } };
+    const difference = {
+      kind: 'UNREADABLE_IN_LOG',
+      operationId: CREATE,
+      paymentId: 'pay_1',
+    } as const;
+    expect(await stillDiffers(deps, difference)).toBe(true);
   });
 });
 
@@ -298,7 +353,7 @@ describe('an outcome that no intent asked for never agrees', () => {
     const store = memoryEventStore();
     const events = [...once, refunded({ amount: 500 })].map((event) => newEvent(event));
     await store.append(streamOf('pay_1'), 'none', events);
-    const { ok, differences } = await resultOf({ store, provider });
+    const { ok, differences } = await reconcile({ store, provider });
     expect({ ok, differences }).toMatchObject({
       ok: false,
       differences: [{ kind, operationId: operationId(2) }],
@@ -323,7 +378,7 @@ describe('a log that cannot be read whole', () => {
     write(rows.map((row, n) => (n === 5 ? { ...row, text: row.text.replace('800', '900') } : row)));
     close();
     const entries = [entry(), asEntry(2, 'CAPTURE', 2000), asEntry(3, 'REFUND', 800)];
-    const { ok, unreadable, unreadableEvents, differences } = await resultOf({
+    const { ok, unreadable, unreadableEvents, differences } = await reconcile({
       store,
       provider: ledgerOf(entries),
     });
@@ -354,7 +409,7 @@ describe('a reconciliation in bounded memory', () => {
   test('stops where too much waits for its counterpart, and says how much it did not compare', async () => {
     const provider = ofPages(manyEntries(300));
     const store = memoryEventStore();
-    const result = await resultOf({ store, provider, waitingMax: 150 });
+    const result = await reconcile({ store, provider, waitingMax: 150 });
     expect(result).toMatchObject({ ok: false, notCompared: 200, differences: [] });
   });
 
@@ -369,7 +424,7 @@ describe('a reconciliation in bounded memory', () => {
         events.map((event) => newEvent(event)),
       );
     }
-    const result = await resultOf({ store, provider: ofPages(entries), waitingMax: 150 });
+    const result = await reconcile({ store, provider: ofPages(entries), waitingMax: 150 });
     expect(result).toMatchObject({ ok: true, operations: 600, entries: 600, notCompared: 0 });
   });
 
@@ -388,7 +443,7 @@ describe('a reconciliation in bounded memory', () => {
       );
     }
     const late = entry({ operationId: operationId(7), paymentId: 'pay_7' });
-    const result = await resultOf({ store, provider: ofPages([late]), waitingMax: 150 });
+    const result = await reconcile({ store, provider: ofPages([late]), waitingMax: 150 });
     expect(result.differences).toMatchObject([{ kind: 'NEVER_SENT_IN_LOG', paymentId: 'pay_7' }]);
     expect(result).toMatchObject({ operations: 300, notCompared: 0 });
   });
@@ -410,7 +465,7 @@ describe('M5: what happens during the comparison is no difference', () => {
         return ledger(after);
       },
     };
-    expect(await resultOf({ store, provider })).toMatchObject({ ok: true });
+    expect(await reconcile({ store, provider })).toMatchObject({ ok: true });
   });
 
   test('a payment that begins and ends after the ledger was first read', async () => {
@@ -433,6 +488,241 @@ describe('M5: what happens during the comparison is no difference', () => {
         return page;
       },
     };
-    expect(await resultOf({ store, provider })).toMatchObject({ ok: true, entries: 1 });
+    expect(await reconcile({ store, provider })).toMatchObject({ ok: true, entries: 1 });
+  });
+});
+
+const SINCE = '2026-02-01T00:00:00.000Z';
+/** So many seconds after the beginning of the window. */
+const at = (seconds: number): string => new Date(Date.parse(SINCE) + seconds * 1_000).toISOString();
+
+type Timed<T> = [seconds: number, T];
+
+/** A provider that lists what it carried out since a time, each entry at a time of its own. */
+const timedLedger = (entries: readonly Timed<LedgerEntry>[], limit = 2) => {
+  const ordered = entries.toSorted(([a], [b]) => a - b);
+  const questions: string[] = [];
+  return {
+    questions,
+    provider: {
+      ledger: async (after: string | null, _limit: number, since = '') => {
+        const all = ordered.map(([seconds, one], n) => ({
+          seconds,
+          ...one,
+          cursor: String(n + 1),
+        }));
+        const later = all.filter(
+          (one) => at(one.seconds) >= since && Number(one.cursor) > Number(after),
+        );
+        const page = later.slice(0, limit).map(({ seconds: _, ...one }) => one);
+        return {
+          entries: page,
+          next: later.length > limit ? (page.at(-1)?.cursor ?? null) : null,
+          since: since === '' ? undefined : since,
+        };
+      },
+    },
+    /** What the provider says of an operation when it is asked by its id. */
+    agreesOn: async (own: Logged): Promise<boolean> => {
+      questions.push(own.operationId);
+      const found = entries.find(([, { operationId: id }]) => id === own.operationId)?.[1];
+      return found?.outcome === own.outcome && found?.amount === own.amount;
+    },
+  };
+};
+
+const timedLog = () => {
+  const store = memoryEventStore();
+  const last = new Map<string, RecordedEvent>();
+  const append = async (paymentId: string, seconds: number, ...events: PaymentEvent[]) => {
+    const made = events.map((event) => newEvent(event, at(seconds)));
+    const stored = await store.append(streamOf(paymentId), last.get(paymentId) ?? 'none', made);
+    last.set(paymentId, stored.at(-1) as RecordedEvent);
+  };
+  return { store, append };
+};
+
+const logOf = async (events: readonly Timed<PaymentEvent>[]) => {
+  const { store, append } = timedLog();
+  for (const [seconds, event] of events) await append('pay_1', seconds, event);
+  return store;
+};
+
+describe('gaps §28: a window of log and ledger', () => {
+  type Sides = { events: Timed<PaymentEvent>[]; entries: Timed<LedgerEntry>[] };
+  /** When intent, outcome and entry of an operation were made. */
+  const made = (
+    [intent, outcome, entered]: readonly (number | undefined)[],
+    event = authorized(),
+    fields: Partial<LedgerEntry> = {},
+  ): Sides => ({
+    events: [
+      ...(intent === undefined ? [] : [[intent, created()] as Timed<PaymentEvent>]),
+      ...(outcome === undefined ? [] : [[outcome, event] as Timed<PaymentEvent>]),
+    ],
+    entries: entered === undefined ? [] : [[entered, entry(fields)]],
+  });
+  const capture = captured({ operationId: CAPTURE });
+  const OLD: Timed<PaymentEvent>[] = [
+    [-9, created()],
+    [-8, authorized()],
+  ];
+  const REFUND = { operationId: operationId(2), kind: 'REFUND', outcome: 'DECLINED' } as const;
+  const bounced: Sides = {
+    events: [
+      ...OLD,
+      [-7, captureRequested()],
+      [-7, capture],
+      [-2, refundRequested()],
+      [-1, refunded()],
+      [1, refundFailed()],
+    ],
+    entries: [[0, entry(REFUND)]],
+  };
+  const capturedLate: Sides = {
+    events: [...OLD, [1, captureRequested()], [2, capture]],
+    entries: [
+      [-9, entry()],
+      [-9, entry({ operationId: CAPTURE, kind: 'CAPTURE' })],
+    ],
+  };
+  const halfSale: Sides = {
+    events: [
+      [-2, sale],
+      [-1, authorized()],
+      [0, captured()],
+    ],
+    entries: [[1, entry({ kind: 'SALE' })]],
+  };
+  const ofSides = async ({ events, entries }: Sides) => {
+    const { questions, ...sides } = timedLedger(entries);
+    const result = await reconcile({ store: await logOf(events), since: SINCE, ...sides });
+    return { result, questions };
+  };
+
+  test.each<[string, Sides, string[]]>([
+    ['an intent before it, its outcome and entry in it', made([-1, 1, 1]), []],
+    ['an intent and entry before it, the outcome in it', made([-1, 1, -1]), []],
+    ['all of it in the log, its entry before it', made([0, 1, -1]), [CREATE]],
+    ['all before it in the log, its entry in it', made([-2, -1, 0]), []],
+    ['an intent before it that was fenced in it', made([-1, 1], failed({ outcome: 'FENCED' })), []],
+    ['a sale whose first event is before it', halfSale, []],
+    ['a capture that is listed with its authorization, before it', capturedLate, [CAPTURE]],
+    ['a refund of before it that bounced in it', bounced, []],
+    ['what was seen of other hands', { events: [...OLD, [1, captureObserved()]], entries: [] }, []],
+  ])('%s is no difference', async (_name, sides, expected) => {
+    const { result, questions } = await ofSides(sides);
+    expect(result).toMatchObject({ ok: true, differences: [], since: SINCE });
+    expect(questions).toEqual(expected);
+  });
+
+  test.each<[string, Sides]>([
+    ['MISSING_AT_PROVIDER', made([0, 1])],
+    ['MISSING_IN_LOG', made([undefined, undefined, 0])],
+    ['AMOUNT_DIFFERS', made([-2, -1, 0], authorized(), DEARER)],
+    ['OUTCOME_DIFFERS', made([-1, 1, 0], authorized(), { outcome: 'DECLINED' })],
+    ['NEVER_SENT_IN_LOG', made([-1, 1, 0], failed({ outcome: 'NOT_SENT' }))],
+    ['AMOUNT_DIFFERS', made([-1, 1, 1], authorized(DEARER))],
+    ['MISSING_AT_PROVIDER', { events: [...OLD, [1, capture]], entries: [[-9, entry()]] }],
+  ])('%s is found in it and at its edge', async (kind, sides) => {
+    expect((await ofSides(sides)).result.differences).toMatchObject([{ kind }]);
+  });
+
+  test('what began and ended before it is not read', async () => {
+    const { questions, ...sides } = timedLedger([[-3, entry(DEARER)]]);
+    const store = await logOf([
+      [-4, created()],
+      [-3, authorized()],
+    ]);
+    const result = await reconcile({ store, since: SINCE, ...sides });
+    expect(result).toMatchObject({ ok: true, operations: 0, entries: 0 });
+    expect(questions).toEqual([]);
+    expect((await reconcile({ store, ...sides })).byKind.AMOUNT_DIFFERS).toBe(1);
+  });
+
+  test('of a ledger that is read from the start everything is compared', async () => {
+    const store = await logOf([
+      [-4, created()],
+      [-3, authorized()],
+    ]);
+    const result = await reconcile({ store, provider: ledgerOf([entry()]), since: SINCE });
+    expect(result).toMatchObject({ ok: true, operations: 1, entries: 1 });
+    expect(result).not.toHaveProperty('since');
+  });
+
+  test('a provider that does not say ends the comparison', async () => {
+    const { provider } = timedLedger([]);
+    const agreesOn = () => Promise.reject(new Error('out of reach'));
+    const store = await logOf([
+      [0, created()],
+      [1, authorized()],
+    ]);
+    await expect(reconcile({ store, provider, agreesOn, since: SINCE })).rejects.toThrow(
+      LedgerUnavailable,
+    );
+  });
+
+  test('of captures whose authorizations are before it no more wait than there is room for', async () => {
+    const { store, append } = timedLog();
+    const ids = Array.from({ length: 60 }, (_, n) => `pay_${n}`);
+    const [create, change] = [(id: string) => `op_a_${id}`, (id: string) => `op_c_${id}`];
+    for (const paymentId of ids) {
+      const operation = { operationId: create(paymentId) };
+      await append(paymentId, -9, created({ paymentId, ...operation }), authorized(operation));
+    }
+    for (const paymentId of ids) {
+      const operation = { operationId: change(paymentId) };
+      await append(paymentId, 1, captureRequested(operation), captured(operation));
+    }
+    const entries = ids.flatMap((paymentId): Timed<LedgerEntry>[] => [
+      [-9, entry({ paymentId, operationId: create(paymentId) })],
+      [-9, entry({ paymentId, operationId: change(paymentId), kind: 'CAPTURE' })],
+    ]);
+    const { questions, ...sides } = timedLedger(entries);
+    const result = await reconcile({ store, since: SINCE, ...sides, waitingMax: 20 });
+    expect(result).toMatchObject({ ok: true, operations: 60, notCompared: 0 });
+    expect(questions).toHaveLength(60);
+  });
+
+  test('wherever it begins and whatever the clocks say, what agrees is never a difference', async () => {
+    const operation = fc.record({
+      intent: fc.integer({ min: -8, max: 8 }),
+      takes: fc.nat(6),
+      records: fc.nat(6),
+      /** Of the clock of its process; `ahead` is the provider's. */
+      skew: fc.integer({ min: -4, max: 4 }),
+    });
+    const agree = async (
+      all: { [K in 'intent' | 'takes' | 'records' | 'skew']: number }[],
+      ahead: number,
+    ) => {
+      const { store, append } = timedLog();
+      const steps = all.flatMap(
+        ({ intent, takes, records, skew }, n): Timed<[string, number, PaymentEvent]>[] => {
+          const [paymentId, operationId] = [`pay_${n}`, `op_${n}`];
+          const end = intent + takes + records;
+          return [
+            [intent, [paymentId, intent + skew, created({ paymentId, operationId })]],
+            [end, [paymentId, end + skew, authorized({ operationId })]],
+          ];
+        },
+      );
+      for (const [, step] of steps.toSorted(([a], [b]) => a - b)) await append(...step);
+      const entries = all.map(
+        ({ intent, takes }, n): Timed<LedgerEntry> => [
+          intent + takes + ahead,
+          entry({ paymentId: `pay_${n}`, operationId: `op_${n}` }),
+        ],
+      );
+      const { questions: _, ...sides } = timedLedger(entries);
+      const result = await reconcile({ store, since: SINCE, ...sides });
+      expect(result).toMatchObject({ ok: true, differences: [] });
+    };
+    const property = fc.asyncProperty(
+      fc.array(operation, { maxLength: 12 }),
+      fc.integer({ min: -4, max: 4 }),
+      agree,
+    );
+    await fc.assert(property, { numRuns: propertyRuns(300) });
   });
 });

@@ -49,11 +49,14 @@ test('events that cannot be read lead to a verification, and an intact log to th
 test.each([
   [['--merchant', 'm_1'], '--limit and --merchant are for one payment: name it'],
   [['--limit', '5'], '--limit and --merchant are for one payment: name it'],
-  [['pay_1', '--data', 'folder'], '--data, --since and --acknowledge are not for one payment'],
-  [['pay_1', '--acknowledge'], '--data, --since and --acknowledge are not for one payment'],
+  [
+    ['pay_1', '--data', 'folder'],
+    '--data, --since, --all and --acknowledge are not for one payment',
+  ],
+  [['pay_1', '--acknowledge'], '--data, --since, --all and --acknowledge are not for one payment'],
   [
     ['pay_1', '--since', '2026-11-01T00:00:00Z'],
-    '--data, --since and --acknowledge are not for one payment',
+    '--data, --since, --all and --acknowledge are not for one payment',
   ],
 ])('reconcile %j is wrong usage, and no request is made', async (args, why) => {
   const { code, stderr } = await runCli(['reconcile', ...args]);

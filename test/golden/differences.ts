@@ -166,9 +166,9 @@ export const DIFFERENCES: readonly Difference[] = [
   },
   {
     names: /^docs\/openapi-audit\.json$/,
-    from: /^ {8}"parameters": \[\n {10}\{\n {12}"name": "since",\n(?: {10}.*\n)* {8}\],\n|(?<="\/audit\/v1\/reconcile": \{\n(?: {6}.*\n)*) {10}"400": \{\n(?: {12}.*\n)* {10}\},\n/gm,
+    from: /^ {8}"parameters": \[\n {10}\{\n {12}"name": "since",\n(?: {10}.*\n)* {8}\],\n|(?<="\/audit\/v1\/reconcile": \{\n(?: {6}.*\n)*) {10}"400": \{\n(?: {12}.*\n)* {10}\},\n|,\n {22}"since": "[^"]+"|(?<="ok": \{\n {12}"type": "boolean",?\n {10}\},\n) {10}"since": \{\n {12}"type": "string"\n {10}\},\n/gm,
     to: '',
-    reason: 'A reconciliation of what began since a time can be asked for.',
+    reason: 'A reconciliation is of a window, since a time, or of everything.',
   },
 ];
 

@@ -1,6 +1,9 @@
 /** gaps §14: a token of the provider's in place of the card number. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
+import { createLogger } from '../../shared/runtime/log.ts';
 import {
   expectError,
   idOf,
@@ -11,6 +14,8 @@ import {
   payment,
   storedTexts,
 } from '../support/in-process.ts';
+import { providerHere } from '../support/provider-here.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const service = await openInProcess({ ...NO_RETRIES, PROVIDER_TIMEOUT_MS: '800' });
@@ -123,6 +128,34 @@ test('503 where the provider cannot be asked for the card: nothing is stored', a
   service.faults.respondsToLookUps = true;
   const again = await create({}, {}, 'asked-in-vain');
   expect([again.status, again.headers['idempotent-replayed']]).toEqual([200, undefined]);
+});
+
+test('over HTTP the provider is asked for the card; the log has nothing of it', async () => {
+  const folder = temporaryFolder();
+  const file = join(folder.path, 'log');
+  const { log, flush } = createLogger({ level: 'trace', destination: { file } });
+  const provider = await providerHere(join(folder.path, 'ledger.sqlite'));
+  await using own = await openInProcess({ ...NO_RETRIES, PROVIDER_URL: provider.url }, log);
+  const send = (token: string) => own.ask('POST', PAYMENTS, byToken({ token }));
+  const made = await send('tok_visa');
+  const card = { bin: '42424242', last4: '4242', expiryYear: '2034', brand: 'VISA' };
+  expect(made.json.paymentMethod).toMatchObject({ card });
+  expect((await own.change('capture', idOf(made))).status).toBe(200);
+  expect((await send('tok_declined')).json.failure?.failureCode).toBe('CARD_DECLINED');
+  expectError(await send('tok_nobody'), 400, 'INVALID_REQUEST', [
+    'paymentMethod.card.token is not known',
+  ]);
+  await provider[Symbol.asyncDispose]();
+  const before = storedTexts(own).length;
+  expectError(await send('tok_visa'), 503, 'PROVIDER_UNAVAILABLE', [
+    'the provider could not be asked for the card of the token; nothing was stored',
+  ]);
+  expect(storedTexts(own)).toHaveLength(before);
+  flush();
+  const text = readFileSync(file, 'utf8');
+  expect(text).toContain(idOf(made));
+  for (const trace of ['tok_', '42424242', 'last4', 'expiry']) expect(text).not.toContain(trace);
+  folder.remove();
 });
 
 describe('gaps §8: a repeat under a key', () => {

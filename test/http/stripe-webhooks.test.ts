@@ -189,6 +189,8 @@ describe('a notice about a payment', () => {
       expect((await deliver(body)).status).toBe(200);
     }
     expect(await statusOf(paymentId)).toBe(status);
+    const { differences } = await reconcile(service, '?all=true');
+    expect(differences.filter((one) => one.paymentId === paymentId)).toEqual([]);
   });
 
   test('is to be delivered again where Stripe does not say what came later', async () => {

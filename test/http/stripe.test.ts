@@ -171,6 +171,17 @@ describe('PROVIDER=stripe', () => {
     expect(await reconcile(service)).toMatchObject({ ok: true, differences: [] });
   });
 
+  test('gaps §15: a refund that bounced is recorded by a comparison where no notice told it', async () => {
+    const { paymentId } = (await service.create({ captureNow: true })).json;
+    const refunded = async () => (await service.get(paymentId)).json.refundedAmount;
+    expect((await service.change('refund', paymentId, { refundAmount: 300 })).status).toBe(200);
+    expect(await refunded()).toBe(300);
+    const made = double.books.refunds.find(({ metadata }) => metadata.paymentId === paymentId);
+    Object.assign(made ?? {}, { status: 'failed', failure_reason: 'declined' });
+    expect(await reconcile(service)).toMatchObject({ ok: true, differences: [] });
+    expect(await refunded()).toBe(0);
+  });
+
   test('what began since a time: Stripe is asked about a capture that it lists earlier', async () => {
     const { paymentId } = (await service.create()).json;
     const intent = intentOf(paymentId);

@@ -28,7 +28,7 @@ import {
 } from '../support/ledger-and-log.ts';
 import { type Service, unresolvedIn } from '../support/service.ts';
 import { type Step, type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
-import { driverOver } from '../support/stripe-fault-rounds.ts';
+import { driverOver, wasFenced } from '../support/stripe-fault-rounds.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -173,8 +173,7 @@ const entriesOfStripe = async ({ double }: World): Promise<string[]> => {
 const expectBooks = ({ double }: World, payments: ReadonlyMap<string, LoggedPayment>): void => {
   const { intents, refundedOf } = double.books;
   const charged = [...intents.values()].filter(
-    ({ latest_charge: charge, cancellation_reason: reason }) =>
-      charge?.status === 'succeeded' && reason !== 'abandoned',
+    (intent) => intent.latest_charge?.status === 'succeeded' && !wasFenced(intent),
   );
   const inBooks = charged
     .map(({ id, status, amount_received, metadata }) => [

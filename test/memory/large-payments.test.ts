@@ -142,7 +142,7 @@ describe('a log that no thread can read is read in slices', () => {
   };
   const reconciled = async () => {
     const ledger = async () => ({ entries: [], next: null });
-    return (await reconcile({ store, provider: { ledger } })).result;
+    return reconcile({ store, provider: { ledger } });
   };
 
   const whole = { events: EVENTS };

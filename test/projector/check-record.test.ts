@@ -21,6 +21,8 @@ describe('standingAfter', () => {
     ['one of them, over more', faults(['a'], 12), { count: 1, keys: ['a'], since: AT }],
     ['one of them, over less', faults(['a'], 9), { count: 2, over: [10], since: AT }],
     ['another one', faults(['c'], 12), { count: 1, keys: ['c'], since: LATER }],
+    // It has asked about each fault that stood.
+    ['nothing, by a check that asks again', { ...faults([], 0), over: [] }, undefined],
     ['another one, over less', faults(['c'], 9), { count: 2, keys: ['c', 'a', 'b'], since: LATER }],
   ])('%s', (_, found, after) => {
     const now = standingAfter(before, found, LATER);

@@ -105,7 +105,7 @@ export const providerFaults = (): ProviderFaults => {
           });
         },
         execute: (operation, opened) => execute(own, operation, opened),
-        ledger: (after, limit) => list(() => own.ledger(after, limit)),
+        ledger: (...range) => list(() => own.ledger(...range)),
         ledgerEnd: (after) => list(() => own.ledgerEnd(after)),
         lookUp: (about) => {
           const { paymentId } = about;

@@ -165,6 +165,10 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
       throwFailure();
       return log.at(-1)?.position ?? null;
     },
+    positionBefore: async (time) => {
+      throwFailure();
+      return log.findLast((event) => event.time < time)?.position ?? null;
+    },
     subscribe,
     readStream: async (stream) => {
       throwFailure();

@@ -85,20 +85,23 @@ export const approvedBy = async <O extends ProviderOperation>(provider: Provider
 
 type Kept = ReturnType<Books['all']>;
 
+/** By the fence of its own create: the Dashboard can choose the reason of the cancel as well. */
+export const wasFenced = ({ cancellation_reason: reason, metadata }: Kept['intents'][number]) =>
+  reason === 'abandoned' && metadata.fencedOperationId === metadata.operationId;
+
 /** What Stripe's books say of an operation: how often it moved money, or held it. */
 export const timesMovedIn = (
   { intents, refunds }: Kept,
   { operationId, kind }: ProviderOperation,
 ): number => {
-  const wasFenced = (reason: string | null) => reason === 'abandoned';
   switch (kind) {
     case 'AUTHORIZE':
     case 'SALE':
       return intents.filter(
-        ({ metadata, latest_charge: charge, cancellation_reason: reason }) =>
-          metadata.operationId === operationId &&
-          charge?.status === 'succeeded' &&
-          !wasFenced(reason),
+        (intent) =>
+          intent.metadata.operationId === operationId &&
+          intent.latest_charge?.status === 'succeeded' &&
+          !wasFenced(intent),
       ).length;
     case 'CAPTURE':
       return intents.filter(({ metadata }) => metadata.captureOperationId === operationId).length;

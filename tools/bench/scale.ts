@@ -13,6 +13,8 @@ const GETS_BESIDE_SCANS = 1000;
 /** 250 GETs a second. */
 const GAP_MS = 4;
 const PAYMENTS = '/api/v1/payments';
+/** The window that is compared beside everything holds the payments made last. */
+const WINDOW_SHARE = 100;
 /** No payment of the bench is voided, so the whole log or every read model is read. */
 const SCANS = ['?status=VOIDED&limit=50', '?merchantReference=none'];
 
@@ -78,17 +80,23 @@ const measureAt = async (run: Run, size: number) => {
     const creates = await drive(run, service, ['create', size], { keepsIds: true });
     const gets = await drive(run, service, ['GET', GETS]);
     const besideMs = await p99BesideScans(command);
+    const since = new Date().toISOString();
+    const last = await drive(run, service, ['create', Math.ceil(size / WINDOW_SHARE)]);
+    const all = await timed(command, ['reconcile', '--all']);
+    const window = await timed(command, ['reconcile', '--since', since]);
     const verify = await timed(command, ['verify', '--all', '--format', 'json']);
     const rebuild = await timed(command, ['projections', 'rebuild', '--yes']);
     const { events } = JSON.parse(verify.stdout);
     await service.stop();
     const ready = middleOf(await startsOf(run, contestant)).middle;
+    const reconciled = [all.cpuSeconds, window.cpuSeconds];
     const cells = [size, creates.megabytes, ready, creates.cpuUs, gets.cpuUs, besideMs];
     const rates = [verify, rebuild].flatMap(({ seconds, cpuSeconds }) => [
       events / seconds,
       events / cpuSeconds,
     ]);
-    return { row: [...cells, ...rates].map(short), bad: creates.bad + gets.bad };
+    const bad = creates.bad + gets.bad + last.bad;
+    return { row: [...cells, ...rates, ...reconciled].map(short), bad };
   } finally {
     await service.stop();
   }
@@ -105,6 +113,8 @@ const HEADS = [
   '/CPU s',
   'rebuilt/s',
   '/CPU s',
+  'reconciled CPU s',
+  'its last 1 % CPU s',
 ];
 
 /** Prints the curve. Resolves to the number of bad responses. Throws where the service does not start. */

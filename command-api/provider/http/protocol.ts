@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CARD_TOKEN } from '../../../shared/payment/card.ts';
 import {
   CARD_NUMBER,
   CRYPTOGRAM,
@@ -19,24 +20,31 @@ const currency = z.string().regex(/^[A-Z]{3}$/);
 const text = z.string().min(1).max(255);
 
 const everyOperation = { paymentId: operationIdShape, amount, currency };
+const everyCard = {
+  holderName: text,
+  threeDSecure: z
+    .object({
+      version: z.enum(THREE_D_SECURE_VERSIONS),
+      eci: z.string().regex(ECI),
+      cryptogram: z.string().regex(CRYPTOGRAM),
+      transactionId: z.string().regex(UUID),
+      exemption: z.enum(EXEMPTIONS).optional(),
+    })
+    .optional(),
+};
+const token = z.string().regex(CARD_TOKEN);
 const cardOperation = {
   ...everyOperation,
-  card: z.object({
-    number: z.string().regex(CARD_NUMBER),
-    holderName: text,
-    expiryMonth: text,
-    expiryYear: text,
-    cvv: z.string().max(255).optional(),
-    threeDSecure: z
-      .object({
-        version: z.enum(THREE_D_SECURE_VERSIONS),
-        eci: z.string().regex(ECI),
-        cryptogram: z.string().regex(CRYPTOGRAM),
-        transactionId: z.string().regex(UUID),
-        exemption: z.enum(EXEMPTIONS).optional(),
-      })
-      .optional(),
-  }),
+  card: z.union([
+    z.object({ ...everyCard, token }),
+    z.object({
+      ...everyCard,
+      number: z.string().regex(CARD_NUMBER),
+      expiryMonth: text,
+      expiryYear: text,
+      cvv: z.string().max(255).optional(),
+    }),
+  ]),
   descriptor: z.string().max(255).optional(),
   authentication: z.object({ returnUrl: text }).optional(),
   initiatedBy: z.enum(['CONSUMER', 'MERCHANT']).optional(),
@@ -50,6 +58,19 @@ export const operationBody = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('VOID'), ...followUp }),
   z.object({ kind: z.literal('REFUND'), ...followUp }),
 ]);
+
+/** Describes a token before it is used (gaps §14). */
+export const tokenQuestion = z.object({ token, merchantId: text });
+export const tokenBody = z.object({
+  brand: z.string().nullish(),
+  last4: z.string().regex(/^[0-9]{4}$/),
+  expiryMonth: z.string().regex(/^(0[1-9]|1[0-2])$/),
+  expiryYear: z.string().regex(/^[0-9]{4}$/),
+  bin: z
+    .string()
+    .regex(/^[0-9]{6}([0-9]{2})?$/)
+    .nullish(),
+});
 
 /** No outcome is doubted for its sake. */
 const optionalNetworkCode = networkCode.optional().catch(undefined);
@@ -100,4 +121,5 @@ export const ledgerBody = z.object({
     }),
   ),
   next: z.int().min(1).nullable(),
+  since: z.iso.datetime({ offset: true }).optional(),
 });

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { CARD_BRANDS } from '../../../shared/payment/card.ts';
 import { FAILURE_CODES, type FailureCode } from '../../../shared/payment/payment-events.ts';
 import { currentTraceparent } from '../../../shared/runtime/tracing.ts';
 import {
@@ -12,11 +13,12 @@ import {
   type OperationQuestion,
   type Provider,
   type ProviderOperation,
+  type TokenDescription,
   type Unknown,
 } from '../port.ts';
 import { cleanCode, openTransport, type Response, type SentCard } from '../transport.ts';
 import { LEDGER_PAGE_MAX, ledgerEnd } from './ledger-end.ts';
-import { BODY_BYTES_MAX, ledgerBody, responseBody } from './protocol.ts';
+import { BODY_BYTES_MAX, ledgerBody, responseBody, tokenBody } from './protocol.ts';
 
 type HttpProviderOptions = {
   url: string;
@@ -34,16 +36,19 @@ const cardIn = (operation: ProviderOperation): SentCard | undefined =>
 const isAsking = (operation: ProviderOperation): boolean =>
   'card' in operation && operation.authentication !== undefined;
 
-/** Undefined for a token: the protocol has none. */
-const putBody = (operation: ProviderOperation): string | undefined => {
+const cardBody = (card: SentCard) => {
+  const { holderName, threeDSecure } = card;
+  if ('token' in card) return { token: card.token, holderName, threeDSecure };
+  const { number, expiryMonth, expiryYear, cvv } = card;
+  return { number, holderName, expiryMonth, expiryYear, cvv, threeDSecure };
+};
+
+const putBody = (operation: ProviderOperation): string => {
   const { kind, paymentId, amount, currency } = operation;
   const common = { kind, paymentId, amount, currency };
   if (!('card' in operation))
     return JSON.stringify({ ...common, authorizationId: operation.authorizationId });
-  const revealed = operation.card.reveal();
-  if ('token' in revealed) return undefined;
-  const { number, holderName, expiryMonth, expiryYear, cvv, threeDSecure } = revealed;
-  const card = { number, holderName, expiryMonth, expiryYear, cvv, threeDSecure };
+  const card = cardBody(operation.card.reveal());
   const { descriptor, merchantReference, metadata, authentication, initiatedBy } = operation;
   const { billing, consumer } = operation;
   const given = { descriptor, merchantReference, metadata, authentication, initiatedBy };
@@ -53,7 +58,7 @@ const putBody = (operation: ProviderOperation): string | undefined => {
 export const httpProvider = (options: HttpProviderOptions): Provider => {
   const { timeoutMs } = options;
   const base = new URL(options.url);
-  const prefix = `${base.pathname.replace(/\/+$/, '')}/operations`;
+  const prefix = base.pathname.replace(/\/+$/, '');
   const transport = openTransport(base.origin, options.connectTimeoutMs);
   const headers = {
     accept: 'application/json',
@@ -61,7 +66,7 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
   };
 
   const call = (
-    method: 'PUT' | 'GET' | 'DELETE',
+    method: 'PUT' | 'GET' | 'DELETE' | 'POST',
     path: string,
     body?: string,
   ): Promise<Response> => {
@@ -80,11 +85,12 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
     });
   };
   const pathOf = ({ operationId }: Pick<OperationQuestion, 'operationId'>): string =>
-    `/${encodeURIComponent(operationId)}`;
+    `/operations/${encodeURIComponent(operationId)}`;
 
-  const ledger: Provider['ledger'] = async (after, limit) => {
-    const query = `?after=${after ?? 0}&limit=${Math.min(limit, LEDGER_PAGE_MAX)}`;
-    const page = readLedger(await call('GET', query));
+  const ledger: Provider['ledger'] = async (after, limit, since) => {
+    const from = since === undefined ? '' : `&since=${since}`;
+    const path = `/operations?after=${after ?? 0}&limit=${Math.min(limit, LEDGER_PAGE_MAX)}${from}`;
+    const page = readLedger(await call('GET', path), since);
     // Without this a ledger that repeats a page would be read for ever.
     if (page.next !== null && Number(page.next) <= Number(after ?? 0))
       throw new Error("the provider's ledger does not go on");
@@ -92,11 +98,10 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
   };
 
   return {
-    describeToken: async () => ({ outcome: 'NOT_FOUND' }),
+    describeToken: async (token, merchantId) =>
+      readDescription(await call('POST', '/tokens', JSON.stringify({ token, merchantId }))),
     execute: async (operation) => {
-      const body = putBody(operation);
-      if (body === undefined) return { outcome: 'NOT_SENT', reason: 'misconfigured' };
-      const response = await call('PUT', pathOf(operation), body);
+      const response = await call('PUT', pathOf(operation), putBody(operation));
       if (response.lost?.sent === false) return { outcome: 'NOT_SENT' };
       if (isConflict(response, operation))
         return { outcome: 'NOT_SENT', byProvider: true, reason: 'fenced' };
@@ -119,7 +124,7 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
     // The protocol says nothing of what comes later.
     laterResults: async () => ({ outcome: 'FOUND', results: [] }),
     disputes: async () => [],
-    endedAuthorizations: async () => ({ outcome: 'FOUND', paymentIds: [] }),
+    madeElsewhere: async () => ({ outcome: 'FOUND', made: [] }),
     paymentOf: async () => ({ outcome: 'NOT_FOUND' }),
     onNotice: () => undefined,
     authorizationMsMax: AUTHORIZATION_MS_MAX,
@@ -153,6 +158,17 @@ const declinedFrom = (
         providerFailureCode: own ?? cleanCode(code, card),
       };
   return { outcome: 'DECLINED', ...codes, advice, networkDeclineCode, networkAdviceCode };
+};
+
+/** A provider without tokens answers 501, or 404 as to any token. */
+const readDescription = ({ status, body, lost }: Response): TokenDescription => {
+  if (status === 404 || status === 501) return { outcome: 'NOT_FOUND' };
+  if (status !== 200) return unknown(lost?.reason ?? 'status');
+  const card = tokenBody.safeParse(body).data;
+  if (card === undefined) return MALFORMED;
+  const { last4, expiryMonth, expiryYear, bin } = card;
+  const brand = CARD_BRANDS.find((one) => one === card.brand);
+  return { outcome: 'DESCRIBED', last4, expiryMonth, expiryYear, brand, bin: bin ?? undefined };
 };
 
 /** Anything but what a 200 says of this very operation is Unknown; only codes are passed on. */
@@ -201,10 +217,16 @@ const entryFrom = (body: Entry): LedgerEntry => {
     : { ...entry, ...declinedFrom(body), outcome, providerReference };
 };
 
-const readLedger = ({ status, body, lost }: Response): LedgerPage => {
+const readLedger = ({ status, body, lost }: Response, since: string | undefined): LedgerPage => {
   const read = ledgerBody.safeParse(body);
   if (status !== 200 || !read.success)
     throw new Error(`the provider's ledger: ${lost?.reason ?? `status ${status}`}`);
-  const { operations, next } = read.data;
-  return { entries: operations.map(entryFrom), next: next === null ? null : String(next) };
+  const { operations, next, since: said } = read.data;
+  if (said !== undefined && Date.parse(said) !== Date.parse(since ?? ''))
+    throw new Error("the provider's ledger: it begins at another time than was asked for");
+  return {
+    entries: operations.map(entryFrom),
+    next: next === null ? null : String(next),
+    since: said && since,
+  };
 };

@@ -19,7 +19,7 @@ import {
   undecided,
   unknown,
 } from './read.ts';
-import { cancelAsFence, followUpRequest, getIntent, takeKey } from './requests.ts';
+import { cancelAsFence, followUpRequest, getIntent, nameFence, takeKey } from './requests.ts';
 import { refund } from './shapes.ts';
 
 type FenceOutcome = Awaited<ReturnType<Provider['fence']>>;
@@ -53,7 +53,10 @@ const fenceCreate = async (call: StripeCall, about: OperationQuestion): Promise<
   const before = definite(await find(call, question));
   const isConfirmable = before?.outcome === 'DECLINED' && question.waitsUntil !== undefined;
   if (before !== undefined && !isConfirmable) return before;
-  await call.send(cancelAsFence(reference));
+  // Unnamed it would read as a cancel in the Dashboard.
+  const named = await call.send(nameFence(question.operationId, reference));
+  if (isOurUpdate(named, question.operationId, reference))
+    await call.send(cancelAsFence(reference));
   const after = definite(await find(call, question)) ?? unknown('not_canceled');
   if (after.outcome === 'FENCED') return before ?? after;
   if (after.outcome !== 'DECLINED') return after;
@@ -68,7 +71,7 @@ export const cancelUnused = async (call: StripeCall, reference: string): Promise
   return {};
 };
 
-/** The fence holds the key where Stripe responds with our own update, new or replayed. */
+/** Stripe responds with our own update, new or replayed: a follow-up's fence holds its key. */
 const isOurUpdate = (response: StripeResponse, operationId: string, reference: string): boolean => {
   const intent = intentOf(response);
   return intent?.id === reference && intent.metadata?.fencedOperationId === operationId;

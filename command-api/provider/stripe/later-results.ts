@@ -2,15 +2,16 @@
 import { z } from 'zod';
 import type { LaterResult } from '../../../shared/payment/outcome.ts';
 import type {
-  EndedAuthorizations,
   KnownDispute,
   LaterResults,
+  MadeElsewhere,
   NotFound,
   PaymentQuestion,
   Unknown,
 } from '../port.ts';
 import { cleanCode } from '../transport.ts';
 import type { Send, StripeCall } from './client.ts';
+import { refundEntry } from './ledger-entries.ts';
 import { type Book, eachAs, eachBook, oursAs, readAll } from './lists.ts';
 import { readIntent, refundsOf } from './look-up.ts';
 import {
@@ -27,8 +28,15 @@ import {
   undecided,
   unknownBy,
 } from './read.ts';
-import { getIntent, listDisputes, listEnds } from './requests.ts';
-import { type Dispute, dispute, disputeOfOurs, type PaymentIntent, type Refund } from './shapes.ts';
+import { getIntent, listDisputes, listEnds, listRefunds } from './requests.ts';
+import {
+  type Dispute,
+  dispute,
+  disputeOfOurs,
+  type PaymentIntent,
+  type Refund,
+  refundWithIntent,
+} from './shapes.ts';
 
 /** Seven days with the card schemes, and the hours by which Stripe may cancel late. */
 export const AUTHORIZATION_MS_MAX = (7 * 24 + 12) * 3_600_000;
@@ -191,24 +199,38 @@ const endOfAuthorization = z
 
 /** An event may be listed so much later than its time. */
 const LISTED_LATE_MS = 300_000;
-const ENDS_MAX = 1_000_000;
+const LISTED_MAX = 1_000_000;
 
-/** By Stripe's events: each is a reason to ask, never believed (ADR-0204). */
-export const readEnded = async (
+/** Captures and cancels by Stripe's events: each is a reason to ask, never believed (ADR-0204). */
+export const readElsewhere = async (
   books: readonly Book[],
   sinceMs: number,
-): Promise<EndedAuthorizations> => {
-  const pageOf = listEnds(Math.floor((sinceMs - LISTED_LATE_MS) / 1_000));
-  const ofBook = async (send: Send, account?: string): Promise<EndedAuthorizations> => {
-    try {
-      const paymentIds = await readAll(send, pageOf, oursAs(endOfAuthorization), ENDS_MAX);
-      return { outcome: 'FOUND', paymentIds };
-    } catch (error) {
-      return { ...unknownBy(error), ...(account !== undefined && { account }), paymentIds: [] };
-    }
+  nowMs: number,
+): Promise<MadeElsewhere> => {
+  const from = Math.floor((sinceMs - LISTED_LATE_MS) / 1_000);
+  const window = { from, to: Math.floor((nowMs + CLOCKS_MS_MAX) / 1_000) };
+  const ended = async (send: Send): Promise<MadeElsewhere['made']> => {
+    const all = await readAll(send, listEnds(from), oursAs(endOfAuthorization), LISTED_MAX);
+    return all.map((paymentId) => ({ paymentId }));
   };
-  const all: EndedAuthorizations[] = [];
-  for await (const ofOne of eachBook(books, ofBook)) all.push(ofOne);
-  const said = all.find(({ outcome }) => outcome === 'UNKNOWN') ?? { outcome: 'FOUND' };
-  return { ...said, paymentIds: all.flatMap(({ paymentIds }) => paymentIds) };
+  const refunded = async (send: Send): Promise<MadeElsewhere['made']> => {
+    const all = await readAll(send, listRefunds(window), oursAs(refundWithIntent), LISTED_MAX);
+    const entries = all.filter(isElsewhere).flatMap(refundEntry);
+    return entries.map(({ paymentId, operationId: refundId }) => ({ paymentId, refundId }));
+  };
+  const look = async (made: Promise<MadeElsewhere['made']>, account?: string) =>
+    made.then(
+      (all): MadeElsewhere => ({ outcome: 'FOUND', made: all }),
+      (error): MadeElsewhere => ({
+        ...unknownBy(error),
+        ...(account !== undefined && { account }),
+        made: [],
+      }),
+    );
+  const looks: MadeElsewhere[] = [];
+  for (const read of [ended, refunded])
+    for await (const one of eachBook(books, (send, account) => look(read(send), account)))
+      looks.push(one);
+  const said = looks.find(({ outcome }) => outcome === 'UNKNOWN') ?? { outcome: 'FOUND' };
+  return { ...said, made: looks.flatMap(({ made }) => made) };
 };

@@ -1,7 +1,14 @@
 /** A PaymentIntent's operations are listed at the time when it was opened, a refund at its own. */
 import type { LedgerEntry } from '../port.ts';
-import { declinedBy, hasFailed, isMade, isReleased, refundDeclinedBy, wasCharged } from './read.ts';
-import { ABANDONED } from './requests.ts';
+import {
+  declinedBy,
+  hasFailed,
+  isFenced,
+  isMade,
+  isReleased,
+  refundDeclinedBy,
+  wasCharged,
+} from './read.ts';
 import type { PaymentIntent, RefundWithIntent } from './shapes.ts';
 
 /** `second.kind.id.part`: the entry after which the ledger goes on. */
@@ -47,8 +54,7 @@ const createEntry = (intent: PaymentIntent): LedgerEntry[] => {
   if (operationId === undefined) return [];
   const kind = intent.capture_method === 'manual' ? 'AUTHORIZE' : 'SALE';
   const entry = { ...base(intent, '0'), operationId, kind, amount: intent.amount } as const;
-  const wasFenced = intent.cancellation_reason === ABANDONED;
-  if (wasCharged(intent) && !wasFenced) return [{ ...entry, outcome: 'APPROVED' }];
+  if (wasCharged(intent) && !isFenced(intent)) return [{ ...entry, outcome: 'APPROVED' }];
   const { last_payment_error: error, status } = intent;
   if (!DECLINED.includes(status) || error == null) return [];
   return [{ ...entry, ...declinedBy(error) }];
@@ -65,8 +71,7 @@ const changeEntry = (intent: PaymentIntent): LedgerEntry[] => {
   }
   // A void that was named and never sent is not what Stripe's own cancel carried out.
   if (!isReleased(intent)) return [];
-  const isFence = intent.cancellation_reason === ABANDONED;
-  const operationId = voidOperationId ?? (isFence ? undefined : intent.id);
+  const operationId = voidOperationId ?? (isFenced(intent) ? undefined : intent.id);
   if (operationId === undefined) return [];
   return [{ ...approved, operationId, kind: 'VOID', amount: intent.amount }];
 };

@@ -18,7 +18,7 @@ import {
   laterResults,
   paymentOf,
   readDisputes,
-  readEnded,
+  readElsewhere,
 } from './later-results.ts';
 import { type LedgerMemory, readLedger, readLedgerEnd } from './ledger.ts';
 import { find } from './look-up.ts';
@@ -153,7 +153,7 @@ const openCalls = (options: StripeProviderOptions) => {
 };
 
 export const stripeProvider = (options: StripeProviderOptions): Provider => {
-  const { accounts, testTokens } = options;
+  const { accounts, testTokens, nowMs = Date.now } = options;
   const { pace, within, withinOf, aheadMs, books, stripeNowMs, close } = openCalls(options);
   const memory: LedgerMemory = {};
 
@@ -179,16 +179,17 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
         return said.outcome === 'IMPOSSIBLE' || said.outcome === 'FENCED' ? NOT_FOUND : said;
       }),
     fence: (question) => withinOf(question, (call) => fence(call, question)),
-    ledger: async (after, limit) => {
+    ledger: async (after, limit, since) => {
       const limitMax = Math.min(limit, LEDGER_PAGE_MAX);
-      return readLedger(books, memory, after, limitMax, await stripeNowMs());
+      const start = since === undefined ? after : `${Math.floor(Date.parse(since) / 1_000)}.`;
+      const page = await readLedger(books, memory, after ?? start, limitMax, await stripeNowMs());
+      return { ...page, since };
     },
-    ledgerSince: (timeMs) => `${Math.floor(timeMs / 1_000)}.`,
     ledgerEnd: async (after) => readLedgerEnd(books, after, LEDGER_PAGE_MAX, await stripeNowMs()),
     laterResults: (question) =>
       withinOf(question, (call) => laterResults(call, question), pace.read),
     disputes: async () => readDisputes(books, await stripeNowMs()),
-    endedAuthorizations: (sinceMs) => readEnded(books, sinceMs + aheadMs()),
+    madeElsewhere: (sinceMs) => readElsewhere(books, sinceMs + aheadMs(), nowMs() + aheadMs()),
     paymentOf: async (reference, origin) => {
       const account = accountOfNotice(accounts, origin);
       if (account === undefined) return { outcome: 'NOT_FOUND' };

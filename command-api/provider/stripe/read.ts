@@ -151,15 +151,20 @@ export const isReleased = (intent: PaymentIntent): boolean =>
 export const isElsewhere = ({ metadata }: Pick<Refund, 'metadata'>): boolean =>
   metadata?.operationId === undefined;
 
+/** By our fence of the create, which is named before; a version before this one named none. */
+export const isFenced = ({ cancellation_reason, metadata }: PaymentIntent): boolean => {
+  const { operationId, fencedOperationId = operationId } = metadata ?? {};
+  return cancellation_reason === ABANDONED && fencedOperationId === operationId;
+};
+
 /**
- * Canceled with a charge, it was authorized and released later; where our own fence released it
- * (`abandoned`), no merchant heard of an approval.
+ * Canceled with a charge, it was authorized and released later; where our own fence released it, no
+ * merchant heard of an approval.
  */
 const readCanceledCreate = (intent: PaymentIntent, approved: Approved): Reading => {
   // A charge that was not expanded may have succeeded.
   if (typeof intent.latest_charge === 'string') return unknown('malformed');
-  const isReleasedLater = wasCharged(intent) && intent.cancellation_reason !== ABANDONED;
-  if (isReleasedLater) return approved;
+  if (wasCharged(intent) && !isFenced(intent)) return approved;
   const { last_payment_error: error } = intent;
   // Left after its decline.
   return error == null ? IMPOSSIBLE : declinedBy(error);

@@ -54,6 +54,9 @@ const merchantMetadata = ({ metadata = {}, merchantReference }: Create): Record<
       .map(([name, value]) => [`metadata[${name}]`, value]),
   );
 
+/** Says that a fence of the create will be named; an intent of an earlier version has no word of it. */
+const NOT_FENCED = 'none';
+
 /** No card, not confirmed: nothing can move. */
 export const openIntent = (operation: Create): StripeRequest =>
   post('/v1/payment_intents', `${operation.operationId}-open`, {
@@ -66,6 +69,7 @@ export const openIntent = (operation: Create): StripeRequest =>
     ...merchantMetadata(operation),
     'metadata[operationId]': operation.operationId,
     'metadata[paymentId]': operation.paymentId,
+    'metadata[fencedOperationId]': NOT_FENCED,
     description: operation.merchantReference,
     statement_descriptor_suffix: suffixOf(operation.descriptor),
   });
@@ -159,9 +163,13 @@ type FollowUpOf = Pick<OperationQuestion, 'operationId' | 'paymentId' | 'amount'
   kind: 'CAPTURE' | 'VOID' | 'REFUND';
 };
 
+/** Before the cancel, which takes no metadata: the Dashboard can choose its reason as well. */
+export const nameFence = (operationId: string, reference: string): StripeRequest =>
+  post(intentPath(reference), undefined, { 'metadata[fencedOperationId]': operationId });
+
 /**
- * A canceled intent can never be confirmed. Only a fence says `abandoned`. A second cancel does nothing,
- * so it needs no key, under which Stripe would replay its own 500 for a day.
+ * A canceled intent can never be confirmed. A second cancel does nothing, so it needs no key, under which
+ * Stripe would replay its own 500 for a day.
  */
 export const cancelAsFence = (reference: string): StripeRequest =>
   post(`${intentPath(reference)}/cancel`, undefined, { cancellation_reason: ABANDONED });

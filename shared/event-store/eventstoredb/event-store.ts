@@ -93,6 +93,9 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
       return log.ownIn({ after: parsePosition(after), limit, upTo: parsePosition(upTo ?? null) });
     });
 
+  const textOf = (position: LogPosition | undefined) =>
+    position === undefined ? null : positionText(position);
+
   return {
     append: (stream, expected, events) =>
       whileOpen(async () => {
@@ -104,11 +107,8 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     readStream: (stream) => whileOpen(() => streams.readStream(stream)),
     lastRevision: (stream) => whileOpen(() => streams.lastRevision(stream)),
     readAll: (...range) => readAll(...range).then((events) => mapInSlices(events, fromServer)),
-    end: () =>
-      whileOpen(async () => {
-        const last = await log.end();
-        return last === undefined ? null : positionText(last);
-      }),
+    end: () => whileOpen(async () => textOf(await log.end())),
+    positionBefore: (time) => whileOpen(async () => textOf(await log.before(time))),
     positionOf: (text) => {
       const position = positionText(parsePosition(text));
       if (position === '') throw new RangeError('past every position');

@@ -107,6 +107,21 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
     }
   }
 
+  /** The newest of ours before this time; undefined for none. */
+  async function before(time: string): Promise<LogPosition | undefined> {
+    let from: LogPosition | undefined;
+    for (;;) {
+      const page = (await backwards(from, pageEventsMax)) ?? [];
+      if (page.length === 0 && from === undefined) throw endedWithoutResponse();
+      const own = page.find((event) => isOurs(event) && (timeOfRecord(event) ?? time) < time);
+      const oldest = page.at(-1)?.position;
+      // A read that broke off leads to an earlier place at the worst.
+      const isStart = page.length === 0 || comparePositions(oldest, from) === 0;
+      if (own !== undefined || isStart) return own?.position;
+      from = oldest;
+    }
+  }
+
   async function hashAt(position: LogPosition | undefined): Promise<HashesAt | null> {
     const [event] = (await forwards(position, 1)) ?? [];
     if (event === undefined) await mustLiePastEnd(position);
@@ -130,7 +145,7 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
     return { position, eventsAfter, isExact: eventsAfter === count, oldestAfter };
   }
 
-  return { ownIn, end, hashAt, head };
+  return { ownIn, end, before, hashAt, head };
 }
 
 export type LogReader = ReturnType<typeof createLogReader>;

@@ -3,6 +3,7 @@ import { reasonOf } from '../../runtime/error-text.ts';
 import {
   capped,
   codeOf,
+  lastBefore,
   openEventLog,
   openEventLogToRead,
   pagesToMove,
@@ -149,6 +150,10 @@ export function prepareAll(database: DatabaseSync) {
     timeAfter: database.prepare(
       `SELECT text ->> '$.time' AS time FROM events WHERE position > ? ORDER BY position LIMIT 1`,
     ),
+    firstFrom: database.prepare(
+      `SELECT text ->> '$.time' AS time FROM events WHERE position >= ? AND json_valid(text)
+       ORDER BY position LIMIT 1`,
+    ),
     addMeta: database.prepare('INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO NOTHING'),
     getMeta: database.prepare('SELECT value FROM meta WHERE key = ?'),
     pagesToMove: pagesToMove(database),
@@ -163,6 +168,10 @@ export const readsOf = (statements: Statements) => ({
     (statements.lastRevision.get(stream)?.revision ?? null) as number | null,
   readAll: (after: number, upTo: number, limit: number) => statements.readAll(after, upTo, limit),
   hashAt: (position: number) => (statements.hashAt.get(position) ?? null) as HashesAt | null,
+  positionBefore: (time: string) => {
+    const last = Number(statements.end.get()?.position ?? 0);
+    return lastBefore(time, last, (position) => statements.firstFrom.get(position)?.time);
+  },
   timeAfter: (position: number) =>
     (statements.timeAfter.get(position)?.time ?? null) as string | null,
 });

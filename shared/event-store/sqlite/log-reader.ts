@@ -110,6 +110,7 @@ export function readerOf(call: Call): Omit<LogReader, 'end'> {
       wholeStream(await mapInSlices(await call('readStream', stream), decodeForm)),
     lastRevision: (stream) => call('lastRevision', stream),
     readAll: async (...range) => mapInSlices(await page(...range), decodeForm),
+    positionBefore: async (time) => (await call('positionBefore', time))?.toString() ?? null,
     hashAt: async (position) => call('hashAt', positionNumber(position)),
     stored: {
       guarantee: 'log',

@@ -76,6 +76,21 @@ export const readingCases = (driver: EventStoreDriver): void => {
       expect(paged).toEqual(whole);
     });
 
+    test('gaps §28: a time has a place before its first event', async () => {
+      const timed = (second: number) => newEvent(created(), `2090-01-01T00:00:0${second}.000Z`);
+      const events = [timed(1), timed(2), timed(2), timed(4)];
+      for (const [n, event] of events.entries()) await store.append(named(n), 'none', [event]);
+      const from = async (second: number) => {
+        const place = await store.positionBefore(`2090-01-01T00:00:0${second}.000Z`);
+        return (await store.readAll(place, 100)).map(({ stream }) => stream).slice(-4);
+      };
+      const all = events.map((_, n) => named(n));
+      expect(await from(2)).toEqual(all.slice(1));
+      expect(await from(3)).toEqual(all.slice(3));
+      expect(await from(5)).toEqual([]);
+      expect(await from(1)).toEqual(all);
+    });
+
     test('the log begins with its oldest event, whichever process wrote it', async () => {
       const [stored] = await store.append(named(1), 'none', batchOf(1));
       const [first] = await store.readAll(null, 1);

@@ -62,6 +62,48 @@ const answering = async (status: number, body: unknown): Promise<LoggedProvider>
   return clientOf(server.url);
 };
 
+test('provider.md: a ledger without since is one from the start, and one of another time is none', async () => {
+  const since = '2026-01-01T00:00:00.000Z';
+  const page = { operations: [], next: null };
+  for (const said of [undefined, '2026-01-01T01:00:00+01:00']) {
+    const found = (await answering(200, { ...page, since: said })).ledger(null, 1, since);
+    expect((await found).since).toBe(said && since);
+    await provider?.close();
+    await server?.close();
+  }
+  const client = await answering(200, { ...page, since: '2026-01-01T00:00:00.001Z' });
+  await expect(client.ledger(null, 1, since)).rejects.toThrow('another time');
+  await expect(client.ledger(null, 1)).rejects.toThrow('another time');
+});
+
+describe('provider.md: what is said of a card token', () => {
+  const CARD = { brand: 'VISA', last4: '4242', expiryMonth: '12', expiryYear: '2034' };
+  const described = { outcome: 'DESCRIBED', ...CARD };
+  test.each<[string, number, unknown, object]>([
+    ['a card', 200, { ...CARD, bin: '42424242' }, { ...described, bin: '42424242' }],
+    [
+      'a brand of its own',
+      200,
+      { ...CARD, brand: 'Visa!', more: 1 },
+      { ...described, brand: undefined },
+    ],
+    ['that it is not known', 404, {}, { outcome: 'NOT_FOUND' }],
+    ['that there are none', 501, '<html>', { outcome: 'NOT_FOUND' }],
+    ['a whole number', 200, { ...CARD, last4: '4242424242424242' }, unknown],
+    ['no expiry', 200, { ...CARD, expiryYear: undefined }, unknown],
+    ['that the token of this service is bad', 401, {}, unknown],
+    ['nothing but a status', 500, CARD, unknown],
+    ['a redirect', 302, CARD, unknown],
+    ['other text', 200, '<html>', unknown],
+  ])('%s', async (_what, status, body, expected) => {
+    expect(await (await answering(status, body)).describeToken('tok_1', 'm_1')).toEqual(expected);
+  });
+
+  test('out of reach', async () => {
+    expect(await clientOf(await refusedUrl()).describeToken('tok_1', 'm_1')).toEqual(unknown);
+  });
+});
+
 describe('provider.md: never connected is NotSent', () => {
   test('connection refused', async () => {
     const client = clientOf(await refusedUrl());

@@ -20,4 +20,4 @@ const openOverHttp = async (folder: string, timeoutMs: number): Promise<Provider
   };
 };
 
-describeProvider({ name: 'simulator over HTTP', open: openOverHttp });
+describeProvider({ name: 'simulator over HTTP', token: 'tok_visa', open: openOverHttp });

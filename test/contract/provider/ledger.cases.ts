@@ -65,6 +65,23 @@ export const ledgerCases = (driver: ProviderDriver): void => {
       expect(await provider.ledgerEnd(cursor)).toEqual([]);
     });
 
+    test('gaps §28: since a time it lists what was carried out then or later, and says so', async () => {
+      const since = '2026-01-01T00:00:00.000Z';
+      for (let call = 0; call < 3; call += 1) await authorized();
+      const all = await takeAll(provider, 10);
+      const first = await provider.ledger(null, 2, since);
+      expect(first).toMatchObject({ entries: all.slice(0, 2), since });
+      const second = await provider.ledger(first.next, 2, since);
+      expect(second).toMatchObject({ entries: all.slice(2), next: null, since });
+      const later = '2099-01-01T00:00:00.000Z';
+      expect(await provider.ledger(null, 2, later)).toMatchObject({
+        entries: [],
+        next: null,
+        since: later,
+      });
+      expect((await provider.ledger(null, 2)).since).toBeUndefined();
+    });
+
     test('the end of the ledger is its last entries, those after a cursor alone', async () => {
       for (let call = 0; call < 5; call += 1) await authorized();
       const all = await takeAll(provider, 2);

@@ -46,7 +46,7 @@ const providerThat = (execute: Provider['execute']): Provider => ({
   ledger: async () => ({ entries: [], next: null }),
   ledgerEnd: async () => [],
   disputes: async () => [],
-  endedAuthorizations: async () => ({ outcome: 'FOUND', paymentIds: [] }),
+  madeElsewhere: async () => ({ outcome: 'FOUND', made: [] }),
   laterResults: async () => ({ outcome: 'FOUND', results: [] }),
   paymentOf: async () => ({ outcome: 'NOT_FOUND' }),
   onNotice: () => undefined,

@@ -87,6 +87,7 @@ describe('provider.md: the simulator over HTTP', () => {
     expect(await call('GET', '/elsewhere')).toEqual({ status: 404, body: error });
     expect(await call('GET', '/operations?after=x')).toEqual({ status: 400, body: error });
     expect(await call('GET', '/operations?limit=0')).toEqual({ status: 400, body: error });
+    expect(await call('GET', '/operations?since=x')).toEqual({ status: 400, body: error });
   });
 
   test('without the token: 401 everywhere but on health and metrics', async () => {

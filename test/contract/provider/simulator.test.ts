@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from '@jest/globals';
 import { openSimulator } from '../../../provider-simulator/simulator.ts';
 import { authorize } from '../../support/provider-operations.ts';
@@ -10,6 +11,37 @@ describeProvider({
   name: 'simulator in process',
   token: 'tok_visa',
   open: (folder, timeoutMs) => openSimulator({ file: join(folder, LEDGER_FILE), timeoutMs }),
+});
+
+/** Seconds of a minute at which its entries were made; null: by a version that kept no times. */
+test.each<[made: (number | null)[], since: number, listed: number[] | 'from the start']>([
+  [[10, 20, 30, 40], 20, [2, 3, 4]],
+  [[10, 20, 30, 40], 41, []],
+  [[10, 20, 30, 40], 0, [1, 2, 3, 4]],
+  [[10, 10, 10, 40], 10, [1, 2, 3, 4]],
+  [[null, null, 30, 40], 31, [4]],
+  [[null, null, 30, 40], 30, 'from the start'],
+  [[null, null, null, null], 30, 'from the start'],
+])('gaps §28: of entries of %j since %j it lists %j', async (made, since, listed) => {
+  const folder = temporaryFolder();
+  const file = join(folder.path, LEDGER_FILE);
+  const open = () => openSimulator({ file, timeoutMs: 10_000 });
+  const timeOf = (second: number) => `2026-01-01T00:00:${String(second).padStart(2, '0')}.000Z`;
+  const first = await open();
+  for (const _ of made) await first.execute(authorize(), async () => undefined);
+  await first.close();
+  const db = new DatabaseSync(file);
+  const update = db.prepare('UPDATE operations SET made_at = ? WHERE sequence = ?');
+  for (const [at, second] of made.entries())
+    update.run(second === null ? null : timeOf(second), at + 1);
+  db.close();
+  const provider = await open();
+  const page = await provider.ledger(null, 100, timeOf(since));
+  await provider.close();
+  folder.remove();
+  const expected = listed === 'from the start' ? made.map((_, at) => at + 1) : listed;
+  expect(page.entries.map(({ cursor }) => Number(cursor))).toEqual(expected);
+  expect(page.since).toBe(listed === 'from the start' ? undefined : timeOf(since));
 });
 
 test('a refund made elsewhere is an entry once it is told of, and makes no log older', async () => {

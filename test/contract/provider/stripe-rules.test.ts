@@ -286,6 +286,7 @@ describe('a create', () => {
     const { operationId, paymentId } = operation;
     expect(await provider.execute(operation, keepIt)).toMatchObject({ outcome: 'APPROVED' });
     expect([...double.books.intents.values()].at(-1)?.metadata).toEqual({
+      fencedOperationId: 'none',
       order: '7',
       merchantReference: 'order-7',
       operationId,
@@ -487,21 +488,40 @@ describe('the fence', () => {
     expect(double.books.intents.get(reference)?.status).toBe('requires_capture');
   });
 
-  test('a hold that our own fence released counts as never carried out; any other void does not', async () => {
-    const [fenced, voided] = [await authorized(), await authorized()];
-    for (const [{ reference }, reason] of [
-      [fenced, 'abandoned'],
-      [voided, 'automatic'],
-    ] as const) {
-      const intent = double.books.intents.get(reference);
-      Object.assign(intent ?? {}, { status: 'canceled', cancellation_reason: reason });
+  test.each<[string, string, (operationId: string) => string | undefined, 'FENCED' | 'APPROVED']>([
+    ['our own fence', 'abandoned', (operationId) => operationId, 'FENCED'],
+    ['a fence of an earlier version', 'abandoned', () => undefined, 'FENCED'],
+    ['the Dashboard', 'abandoned', () => 'none', 'APPROVED'],
+    ['the Dashboard after the fence of a capture', 'abandoned', () => 'op_capture', 'APPROVED'],
+    ['Stripe', 'automatic', () => 'none', 'APPROVED'],
+  ])('a hold that %s released (%s)', async (_who, reason, nameOf, outcome) => {
+    const { operation, reference } = await authorized();
+    const { operationId } = operation;
+    const intent = double.books.intents.get(reference);
+    const metadata = { ...intent?.metadata, fencedOperationId: nameOf(operationId) };
+    Object.assign(intent ?? {}, { status: 'canceled', cancellation_reason: reason, metadata });
+    // JSON leaves out a name that is undefined.
+    expect((await provider.fence(questionNow(operation, reference))).outcome).toBe(outcome);
+    const { entries } = await provider.ledger(null, 10);
+    const isKept = outcome === 'APPROVED';
+    expect(entries.some((one) => one.operationId === operationId)).toBe(isKept);
+  });
+
+  test('of a create names it before its cancel, and cancels nothing that it could not name', async () => {
+    const operation = authorize();
+    double.plan('confirm', 'reset before acting');
+    const { reference } = await executed(provider, operation);
+    const status = () => double.books.intents.get(reference ?? '')?.status;
+    for (const fault of ['500 before acting', 'reset after acting'] as const) {
+      double.plan('update', fault);
+      expect((await provider.fence(questionNow(operation, reference))).outcome).toBe('UNKNOWN');
+      expect(status()).toBe('requires_payment_method');
     }
-    expect(await provider.fence(questionNow(fenced.operation, fenced.reference))).toEqual({
-      outcome: 'FENCED',
-    });
-    expect((await provider.fence(questionNow(voided.operation, voided.reference))).outcome).toBe(
-      'APPROVED',
-    );
+    // Named and not canceled, as after the end of the process in between.
+    double.received.length = 0;
+    expect(await provider.fence(questionNow(operation, reference))).toEqual({ outcome: 'FENCED' });
+    expect(steps()).toEqual(['read', 'update', 'cancel', 'read']);
+    expect(status()).toBe('canceled');
   });
 
   test.each(['CAPTURE', 'VOID', 'REFUND'] as const)(
@@ -753,6 +773,9 @@ describe('the ledger', () => {
   test('of more than a window is read in order, each entry once, with few of them in memory', async () => {
     const first = Math.floor(nowMs / 1_000) - 100_000;
     for (let made = 0; made < 1_200; made += 1) authorizedAt(made, first + made * 40);
+    const sinceOf = (made: number) => new Date((first + made * 40) * 1_000).toISOString();
+    // Of a time to come there is none, and the next one is read as if it had not been.
+    expect((await provider.ledger(null, 100, sinceOf(2_600))).entries).toEqual([]);
     const seen: string[] = [];
     let after: string | null | undefined;
     while (after !== null) {
@@ -765,6 +788,10 @@ describe('the ledger', () => {
     const end = await provider.ledgerEnd(null);
     expect(end.at(-1)?.operationId).toBe('op_1199');
     expect(end.length).toBeLessThanOrEqual(100);
+    for (const made of [1_100, 1_190]) {
+      const { entries } = await provider.ledger(null, 100, sinceOf(made));
+      expect(entries.map(({ operationId }) => operationId)).toEqual(seen.slice(made));
+    }
   });
 });
 

@@ -111,6 +111,7 @@ const CASES: Readonly<Record<Made, readonly Case[]>> = {
     { request: requests.followUpRequest(followUp('VOID', create), PI), readAs: paymentIntent },
     { request: requests.followUpRequest(followUp('REFUND', create), PI), readAs: refund },
   ],
+  nameFence: [{ request: requests.nameFence('op_1', PI), readAs: paymentIntent }],
   cancelAsFence: [{ request: requests.cancelAsFence(PI), readAs: paymentIntent }],
   takeKey: [{ request: requests.takeKey(operationId, PI), readAs: paymentIntent }],
   getIntent: [{ request: requests.getIntent(PI), readAs: paymentIntent }],

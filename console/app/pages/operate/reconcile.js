@@ -1,39 +1,53 @@
 /** The provider's ledger against the log. */
+import { useState } from 'preact/hooks';
 import { useRun } from '../../api.js';
-import { counted, money, numberOf } from '../../format.js';
-import { Finding, html, PaymentLink, ProblemBox, Raw, Table, ToPayment } from '../../parts.js';
+import { counted, money, numberOf, pathOf } from '../../format.js';
+import {
+  Finding,
+  html,
+  PaymentLink,
+  ProblemBox,
+  Raw,
+  Table,
+  Time,
+  ToPayment,
+} from '../../parts.js';
 
 /** @typedef {import('../../../../command-api/reconcile/contract.ts').Reconciliation} Reconciliation */
 /** @typedef {Reconciliation['differences'][number]} Difference */
 
-/** @param {Difference['log'] | Difference['provider']} side */
-const sideOf = (side) =>
-  side === undefined
-    ? 'nothing'
-    : `${side.kind} ${money(side.amount, side.currency)} ${side.outcome ?? 'unresolved'}`;
+/** @type {(difference: Difference, side: 'log' | 'provider') => string} */
+const sideOf = ({ log, provider }, name) => {
+  const side = name === 'log' ? log : provider;
+  if (side === undefined) return (log ?? provider) ? 'nothing' : 'as found earlier';
+  return `${side.kind} ${money(side.amount, side.currency)} ${side.outcome ?? 'unresolved'}`;
+};
 
 /** @param {{ found: Reconciliation }} props */
 const Result = ({ found }) => {
   const { ok, operations, atOtherProviders, entries, unreadable, notCompared, differences, more } =
     found;
-  return html`<${Finding} isGood=${ok}>${ok ? 'Log and provider agree' : 'Log and provider do not agree'}: <a href="/console/find">${numberOf(operations, 'operation')}</a>, <a href="#compared">${counted(entries)} ledger ${entries === 1 ? 'entry' : 'entries'}</a><//>
+  return html`<${Finding} isGood=${ok}>${ok ? 'Log and provider agree' : 'Log and provider do not agree'}: <a href="/console/find">${numberOf(operations, 'operation')}</a>, <a href="#compared">${counted(entries)} ledger ${entries === 1 ? 'entry' : 'entries'}</a>${found.since !== undefined && html` since <${Time} at=${found.since} />`}<//>
     ${unreadable > 0 && html`<p><a href="/console/verify">${numberOf(unreadable, 'event')}</a> cannot be read.</p>`}
     ${atOtherProviders > 0 && html`<p>${counted(atOtherProviders)} were sent to other providers and not compared.</p>`}
     ${notCompared > 0 && html`<p>${counted(notCompared)} were not compared: too many waited for a counterpart.</p>`}
     ${
       differences.length > 0 &&
       html`<${Table} label="Differences" columns=${['Payment', 'Difference', 'Operation', 'Log', 'Provider']}>
-        <tbody>${differences.map((one) => html`<tr><td><${PaymentLink} id=${one.paymentId} /></td><td>${one.kind}</td><td class="id">${one.operationId}</td><td><${ToPayment} id=${one.paymentId}>${sideOf(one.log)}<//><small>${one.log?.reason}</small></td><td><${ToPayment} id=${one.paymentId}>${sideOf(one.provider)}<//></td></tr>`)}</tbody><//>`
+        <tbody>${differences.map((one) => html`<tr><td><${PaymentLink} id=${one.paymentId} /></td><td>${one.kind}</td><td class="id">${one.operationId}</td><td><${ToPayment} id=${one.paymentId}>${sideOf(one, 'log')}<//><small>${one.log?.reason}</small></td><td><${ToPayment} id=${one.paymentId}>${sideOf(one, 'provider')}<//></td></tr>`)}</tbody><//>`
     }
     ${more > 0 && html`<p>${counted(more)} more are not listed.</p>`}
     <${Raw} id="compared" value=${found} />`;
 };
 
 export const ReconcileSection = () => {
+  const [isAll, setAll] = useState(false);
+  const path = pathOf('/audit/v1/reconcile', { all: String(isAll) });
   /** @type {ReturnType<typeof useRun<Reconciliation>>} */
-  const { isRunning, result, problem, start } = useRun('/audit/v1/reconcile', 'POST');
+  const { isRunning, result, problem, start } = useRun(path, 'POST');
   return html`<h2>Reconcile</h2>
-    <p>Each operation of the log beside the provider's ledger. Nothing is changed.</p>
+    <p>Each operation of the last 45 days beside the provider's ledger. Nothing is changed.</p>
+    <p><label><input type="checkbox" checked=${isAll} onChange=${() => setAll(!isAll)} /> All operations</label></p>
     <p><button type="button" onClick=${start} aria-disabled=${isRunning}>Reconcile</button>
       <span role="status"> ${isRunning ? 'Comparing …' : ''}</span></p>
     <${ProblemBox} problem=${problem} again=${start} />

@@ -1,4 +1,4 @@
-/** gaps §15: what ended an authorization in Stripe's Dashboard is looked for in Stripe's events, as a reason to ask. */
+/** gaps §15, §28: captures, cancels and refunds of Stripe's Dashboard are looked for, as a reason to ask. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Provider } from '../../../command-api/provider/port.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
@@ -26,8 +26,8 @@ afterEach(async () => {
 const made = (paymentId: string, parts: Parameters<typeof authorize>[1] = {}) =>
   approvedBy(provider, authorize(undefined, { paymentId, ...parts }));
 const ended = async (sinceMs = nowMs() - MINUTE_MS) => {
-  const { paymentIds, ...said } = await provider.endedAuthorizations(sinceMs);
-  return [said, paymentIds.toSorted()];
+  const { made, ...said } = await provider.madeElsewhere(sinceMs);
+  return [said, made.map(({ paymentId }) => paymentId).toSorted()];
 };
 const FOUND = { outcome: 'FOUND' };
 
@@ -55,6 +55,19 @@ test('neither a sale, nor what was captured here, nor what others made', async (
   const { id } = double.books.dashboard.open();
   double.books.cancel(id, new Map());
   expect(await ended()).toEqual([FOUND, []]);
+});
+
+test('a refund in the Dashboard of a sale of a year ago, but none that was made here', async () => {
+  const { operation, reference } = await made('pay_1', { kind: 'SALE' });
+  const refund = followUp('REFUND', operation, { amount: 5, authorizationReference: reference });
+  clock.aheadMs = 52 * WEEK_MS;
+  expect((await provider.execute(refund, keepIt)).outcome).toBe('APPROVED');
+  expect(await ended()).toEqual([FOUND, []]);
+  double.books.dashboard.refund(reference, 7);
+  const refundId = double.books.refunds.find(({ amount }) => amount === 7)?.id;
+  expect((await provider.madeElsewhere(nowMs() - MINUTE_MS)).made).toEqual([
+    { paymentId: 'pay_1', refundId },
+  ]);
 });
 
 test('an event that is listed minutes after its time is not lost', async () => {
