@@ -19,6 +19,8 @@ import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from './contract.ts
 import { type AuditDeps, onlyOf } from './deps.ts';
 import { whyOf } from './event-words.ts';
 
+type HistoryDeps = Pick<AuditDeps, 'store' | 'readModels' | 'merchants'>;
+
 /** `forms[n]` is the stored form of `events[n]`. `broken`: the first event that does not verify. */
 export type History = {
   merchantId: string;
@@ -70,7 +72,7 @@ const merchantOf = async (
   return known ?? (await merchants.ofForm(first)) ?? (await stored()) ?? '';
 };
 
-const removalOf = async ({ store }: AuditDeps, stream: string): Promise<string | undefined> => {
+const removalOf = async ({ store }: HistoryDeps, stream: string): Promise<string | undefined> => {
   try {
     await store.lastRevision(stream);
     return undefined;
@@ -81,7 +83,7 @@ const removalOf = async ({ store }: AuditDeps, stream: string): Promise<string |
 };
 
 /** The history of a payment that the log lacks; undefined for none, and for another merchant's. */
-const removedHistory = async (deps: AuditDeps, principal: Principal, paymentId: string) => {
+const removedHistory = async (deps: HistoryDeps, principal: Principal, paymentId: string) => {
   const document = await deps.readModels.getAny(paymentId);
   const only = onlyOf(principal);
   if (document === undefined || (only !== undefined && document.merchantId !== only))
@@ -97,7 +99,7 @@ const removedHistory = async (deps: AuditDeps, principal: Principal, paymentId: 
  * payment that the read models know. Throws StoreUnavailable and ReadModelsUnavailable.
  */
 export const historyOf = async (
-  deps: AuditDeps,
+  deps: HistoryDeps,
   principal: Principal,
   paymentId: string,
 ): Promise<History | undefined> => {

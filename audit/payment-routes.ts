@@ -1,6 +1,5 @@
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
-import { logIdOf } from '../shared/event-store/chain.ts';
 import type { Access } from '../shared/http/access-recorder.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { cursorOf, type Place, placeOf } from '../shared/http/cursor.ts';
@@ -21,9 +20,8 @@ import {
 } from './contract.ts';
 import { type AuditDeps, asLines, onlyOf } from './deps.ts';
 import { explain, explainBroken } from './explain.ts';
-import { COMPLETENESS_HEADER, GUARANTEE_HEADER, scopeHeaders } from './export-lines.ts';
+import { exportOfPayment, sendExport } from './export.ts';
 import { foldProven, type History, historyOf, timelineOf } from './history.ts';
-import { linesOf } from './log.ts';
 import {
   ExplainParameters,
   NoParameters,
@@ -71,8 +69,8 @@ const searchPage = async (
 };
 
 /** Records the access first. Rejects where the actor may not see the payment. */
-const find = async (
-  deps: AuditDeps,
+export const find = async (
+  deps: Pick<AuditDeps, 'store' | 'readModels' | 'merchants' | 'record'>,
   { principal, paymentId }: { principal: Principal; paymentId: string },
   reply: FastifyReply,
   action: Access['action'],
@@ -116,7 +114,7 @@ export const AUDIT_PAYMENT_ROUTES = {
       const exporting = accepts(reply, NDJSON);
       const found = await find(deps, input, reply, exporting ? 'EXPORT' : 'EVENTS');
       if (found === undefined) return reply;
-      const { merchantId, events, forms, broken } = found;
+      const { merchantId, events, broken } = found;
       if (!exporting)
         return sendJson(reply, {
           paymentId: found.paymentId,
@@ -124,11 +122,7 @@ export const AUDIT_PAYMENT_ROUTES = {
           events: timelineOf(events, broken),
           broken,
         });
-      reply
-        .header(COMPLETENESS_HEADER, 'streams')
-        .header(GUARANTEE_HEADER, 'stream')
-        .headers(scopeHeaders(await logIdOf(deps.store), merchantId));
-      return deps.streams.send(reply, NDJSON, () => linesOf(forms, broken));
+      return sendExport(deps, await exportOfPayment(deps, found), reply);
     },
   }),
   paymentState: route({

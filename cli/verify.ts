@@ -13,7 +13,7 @@ import {
   printBreaks,
 } from './breaks.ts';
 import { jsonOf, postToFollowing } from './client.ts';
-import { readManifest, requireSeals } from './export-file.ts';
+import { readManifest, requireProof } from './export-file.ts';
 import { dataOption, type Format, formatOption, type Given, keyOption, verb } from './options.ts';
 import {
   CommandFailed,
@@ -38,7 +38,7 @@ type Options = Given<
 /** Of a log by the service, or of an export; each leaves out what the other has. */
 type Verification = Partial<AuditVerification> &
   Pick<AuditVerification, 'events' | 'head'> &
-  Partial<Pick<FileVerification, 'completeness' | 'signed'>>;
+  Partial<Pick<FileVerification, 'completeness' | 'signed' | 'signedBy'>>;
 
 const PROVES: Record<string, string> = {
   log: 'one chain over the whole log',
@@ -48,6 +48,8 @@ const PROVES: Record<string, string> = {
 
 const NO_KEY =
   'the seals were not checked against a key: payments verify --file <file> --key <file>';
+
+const UNCHECKED = ', checked against no key: payments verify --file <file> --key <file>';
 
 const sealsLines = ({
   seals,
@@ -90,8 +92,8 @@ const findingIn = ({ finding, breaks }: Verification) =>
   notedMisfit() === undefined ? (finding ?? findingOf(breaks ?? { count: 0 })) : 'BROKEN';
 
 /** Throws CommandFailed with exit code 3 where there is a break. */
-const show = (verification: Verification, { format }: Options): void => {
-  const { broken, breaks, keptHead: kept, guarantee, signed, sealed } = verification;
+const show = (verification: Verification, { format, key }: Options): void => {
+  const { broken, breaks, keptHead: kept, guarantee, signed, signedBy, sealed } = verification;
   const finding = findingIn(verification);
   const isPretty = format !== 'json';
   if (!isPretty) printJson({ ...verification, ok: finding === 'INTACT', finding });
@@ -117,6 +119,9 @@ const show = (verification: Verification, { format }: Options): void => {
       `kept head  #${kept.position} found: the log holds it as exported${kept.signature === 'NONE' ? '; the manifest is not signed' : ''}`,
     );
   if (signed === false) print('manifest  not signed: an edit of it cannot be seen');
+  const isUnchecked = key === undefined && (sealed?.seals ?? 0) === 0;
+  if (signedBy !== undefined)
+    print(`manifest  signed by key ${signedBy}${isUnchecked ? UNCHECKED : ''}`);
   if (sealed !== undefined) print(...sealsLines(sealed));
   if (breaks !== undefined) printAcknowledged(breaks);
 };
@@ -169,7 +174,8 @@ const compareReadModels = async (format: Format): Promise<void> => {
 
 const verifyExport = async (file: string, { manifest, key }: Options) => {
   const verification = await verifyFile(file, manifest, publicKeyIn(key));
-  if (verification.ok) requireSeals(file, key, verification.sealed?.seals ?? 0);
+  const { ok, sealed, signed } = verification;
+  if (ok) requireProof(file, key, signed || (sealed?.seals ?? 0) > 0);
   return verification;
 };
 

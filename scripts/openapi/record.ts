@@ -1,14 +1,10 @@
 /** The requests whose responses the documents show: of merchants, then of auditors and operators. */
-import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { LINES_START, LOG_HEADER } from '../../audit/export-lines.ts';
-import type { Manifest } from '../../shared/event-store/manifest.ts';
 import { ROUTES, type RouteId, SIGNED } from '../../shared/http/route-table.ts';
-import { NDJSON } from '../../shared/http/server/streams.ts';
 import { BOUND } from './document.ts';
-import { limitedMerchant, type Run, type Step, type Target, tokenOf } from './run.ts';
+import { limitedMerchant, type Run, type Step, type Target } from './run.ts';
 import { mayBeTooLarge } from './standard-responses.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
@@ -219,7 +215,8 @@ const readings = (paymentId?: string): Target[] => [
 ];
 const SEARCH = to('searchPayments', '', '?q=order-1001');
 const LOG = to('readLog', '', '?limit=2');
-const READERS = [SEARCH, ...readings(), LOG, to('streamLog'), to('verifyLog')];
+const EXPORT = to('exportEvents');
+const READERS = [SEARCH, ...readings(), LOG, to('streamLog'), EXPORT, to('verifyLog')];
 const UNRESOLVED = to('listUnresolved');
 const PROJECTIONS = to('listProjections');
 const resolve = (paymentId?: string) => to('resolvePayment', paymentId);
@@ -282,27 +279,6 @@ const FOREIGN_BREAK = {
   note: 'TICKET-17: written by a test client',
 };
 
-const EMPTY_EXPORT: Manifest = {
-  format: 'payments-export',
-  version: 1,
-  exportedAt: '2026-01-01T12:00:00.000Z',
-  range: {},
-  completeness: 'log',
-  guarantee: 'log',
-  count: 0,
-  first: null,
-  head: null,
-  chain: LINES_START,
-  bytes: 0,
-  sha256: hash('sha256', ''),
-};
-/** Each folder has a log of its own. */
-const nameLog: Step = async (app) => {
-  const authorization = `Bearer ${await tokenOf('auditor')}`;
-  const lines = await app.inject({ url: LOG.url, headers: { accept: NDJSON, authorization } });
-  EMPTY_EXPORT.log = String(lines.headers[LOG_HEADER]);
-};
-
 const OPERATING: Step[] = [
   { faults: { execute: lost, lookUp: lost, fence: lost } },
   [CREATE, undefined, { body: smallest(), token, as: 'lost' }],
@@ -330,10 +306,6 @@ const OPERATING: Step[] = [
   [to('logStatus'), 'Not verified yet'],
   [to('acknowledgeBreak'), 'A note is missing', { body: {} }],
   [to('acknowledgeBreak'), 'Acknowledged', { body: FOREIGN_BREAK }],
-  [to('signManifest'), 'Of another log', { body: EMPTY_EXPORT }],
-  nameLog,
-  [to('signManifest'), 'Signed', { body: EMPTY_EXPORT }],
-  [to('signManifest'), 'No manifest', { body: {} }],
   [to('compareReadModels'), 'Nothing differs'],
   [to('rebuildProjections'), 'Begun'],
 ];
@@ -349,7 +321,9 @@ const AUDIT_MALFORMED: Step[] = [
   ),
   [retry('a+b'), 'Malformed paymentId'],
   [to('retryRelayParked', 'a+b'), 'Malformed paymentId'],
-  ...[...readings(), retry()].map((target): Step => [target, 'No such payment']),
+  ...[...readings(), retry(), to('exportEvents', '', '?payment=pay_unknown')].map(
+    (target): Step => [target, 'No such payment'],
+  ),
   [resolve(), 'No such payment', { body: EVIDENCE }],
   { faults: { search: fail } },
   [SEARCH, 'A fault of ours'],

@@ -59,7 +59,7 @@ export type Step =
 
 export type Run = readonly [settings: NodeJS.ProcessEnv, steps: readonly Step[]];
 
-export const tokenOf = async (name: string): Promise<string> => {
+const tokenOf = async (name: string): Promise<string> => {
   const [merchantId, scope, subject]: Token = TOKENS[name] ?? [name, EVERY_SCOPE];
   const signer = { algorithm: SECRET_ALGORITHM, key: await importSecret(SECRET) } as const;
   const claims = { merchantId, merchantClaim: 'merchant_id', ttlSeconds: 600, scope, subject };

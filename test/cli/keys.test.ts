@@ -83,7 +83,7 @@ describe('verify --file --key', () => {
     await bare.close();
     expect([none.code, none.stderr]).toEqual([
       1,
-      expect.stringMatching(/has no seal, so \S+ proves/),
+      expect.stringMatching(/has no seal and no signed manifest, so \S+ proves/),
     ]);
     const secret = await cli('verify', '--file', out, '--key', out);
     expect([secret.code, secret.stderr]).toEqual([
