@@ -107,7 +107,10 @@ describe('payments keys', () => {
     expect(JSON.parse(asJson.stdout)).toEqual({
       keyId: keyIdOf(publicKey),
       publicKey: shown.stdout.slice(shown.stdout.indexOf('-----BEGIN')),
+      jwk: { kty: 'OKP', crv: 'Ed25519', x: publicKey },
     });
+    const [, jwk = ''] = /^jwk (.*)$/m.exec(shown.stdout) ?? [];
+    expect(JSON.parse(jwk)).toMatchObject({ kty: 'OKP', x: publicKey });
     expect(shown.stdout + asJson.stdout).not.toContain('PRIVATE');
   });
 
