@@ -1,7 +1,6 @@
 /** The audit routes over the whole log: in pages, as an export, live, and verified. */
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
-import { changesIn } from '../shared/event-store/breaks.ts';
 import { logIdOf } from '../shared/event-store/chain.ts';
 import { hasGoodSignature, type Manifest } from '../shared/event-store/manifest.ts';
 import { keysOf } from '../shared/event-store/seals.ts';
@@ -82,7 +81,7 @@ async function* verification(deps: AuditDeps, options: LogVerification) {
   const result = yield* verifyLogForms(deps, options);
   // The streams of one merchant prove nothing about the whole log.
   if (result?.breaks !== undefined && options.only === undefined && !isOfKeptHead(result))
-    deps.onVerified(changesIn(result.breaks), [result.events, provenUpTo(result)]);
+    await deps.onVerified(result.breaks, [result.events, provenUpTo(result)]);
   return result;
 }
 

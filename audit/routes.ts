@@ -26,7 +26,7 @@ export const registerAuditApi = (
 ): void => {
   registerRoutes(app, authHooks, AUDIT_ROUTES, {
     providers: [],
-    onVerified: () => undefined,
+    onVerified: async () => undefined,
     sealingKey: undefined,
     keptHeads: () => undefined,
     ...api,

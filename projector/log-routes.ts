@@ -4,8 +4,16 @@ import { timeAfter } from '../shared/event-store/codec.ts';
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../shared/event-store/port.ts';
 import { keyIdOf, keysOf } from '../shared/event-store/seals.ts';
+import { reject } from '../shared/http/errors.ts';
 import { contextOf, readJson } from '../shared/http/request.ts';
-import { okJson, type RoutesOf, readBy, routeWith, sendJson } from '../shared/http/route.ts';
+import {
+  asJson,
+  okJson,
+  type RoutesOf,
+  readBy,
+  routeWith,
+  sendJson,
+} from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { acknowledgementStreamOf } from '../shared/payment/audit-events.ts';
 import { newEventId, newUlid } from '../shared/runtime/ids.ts';
@@ -35,7 +43,7 @@ export const acknowledgeBreak = async (
 };
 
 export type LogStatusDeps = {
-  verification: Pick<ScheduledVerification, 'status'>;
+  verification: Pick<ScheduledVerification, 'status' | 'hasNamed'>;
   sealer: Pick<OpenedSealer, 'last'>;
   store: Pick<EventStore, 'append'>;
 };
@@ -59,6 +67,10 @@ const sealOf = ({ sealer }: LogStatusDeps) => {
   return { position: event.data.position, sealedAt, keyId: keyIdOf(keysOf(event).after) };
 };
 
+const NOT_NAMED = [
+  'the last verification of the log named no such break; verify it first: payments verify --all',
+];
+
 const route = routeWith<LogStatusDeps>();
 
 export const LOG_ROUTES = {
@@ -72,11 +84,17 @@ export const LOG_ROUTES = {
     request: {
       // A break is of the log, and so of every merchant.
       allMerchants: true,
+      person: true,
       read: readBreak,
       body: { schema: AcknowledgeBreakRequest, required: true },
     },
-    responses: okJson(BreakAcknowledged),
-    handle: async ({ store }, { principal, content }, reply) => {
+    responses: {
+      200: { description: 'The response.', content: asJson(BreakAcknowledged), unrecorded: true },
+      422: { description: 'The last verification named no such break.' },
+    },
+    handle: async ({ store, verification }, { principal, content }, reply) => {
+      if (!(await verification.hasNamed(content)))
+        return reject(reply, 'BUSINESS_RULE_VIOLATION', NOT_NAMED);
       const { actor } = principal;
       const context = contextOf({ actor, requestId: reply.request.id });
       const { time: acknowledgedAt } = await acknowledgeBreak(store, content, context);

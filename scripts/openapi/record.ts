@@ -305,7 +305,7 @@ const OPERATING: Step[] = [
   [PROJECTIONS, 'Nothing is behind', { until: /"lagEvents":0,/ }],
   [to('logStatus'), 'Not verified yet'],
   [to('acknowledgeBreak'), 'A note is missing', { body: {} }],
-  [to('acknowledgeBreak'), 'Acknowledged', { body: FOREIGN_BREAK }],
+  [to('acknowledgeBreak'), 'No verification named it', { body: FOREIGN_BREAK }],
   [to('compareReadModels'), 'Nothing differs'],
   [to('rebuildProjections'), 'Begun'],
 ];

@@ -16,7 +16,7 @@ import type {} from './server/app.ts';
 export type RequestForm = {
   /** A token of one merchant is 403. */
   allMerchants?: true;
-  /** A token without `sub` is 403: two persons have to agree (gaps §16). */
+  /** A token without `sub` is 403: it is recorded who did it, or two have to agree (gaps §16, §25). */
   person?: true;
   /** The messages of the schema are the contract's, without the name. */
   query?: z.ZodObject;

@@ -58,6 +58,13 @@ export const DIFFERENCES: readonly Difference[] = [
   },
   {
     names: /^docs\/openapi-audit\.json$/,
+    from: /^ {4}"\/ops\/v1\/log\/acknowledge": \{\n(?: {6}.*\n)* {4}\},\n/gm,
+    to: '',
+    reason:
+      'A break can be acknowledged that a verification named, and no log of examples has one (gaps §25).',
+  },
+  {
+    names: /^docs\/openapi-audit\.json$/,
     from: /^ {18}"type": \{\n(?: {20}.*\n)* {18}\},\n(?= {18}"account")|(?<="payment_intent": \{\}),\n +"status": \{\}/gm,
     to: '',
     reason: 'What a notice tells decides whether Stripe is asked.',
