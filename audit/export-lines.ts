@@ -83,27 +83,13 @@ export const readBreakLine = (line: string): AuditBreak | undefined => {
   return read.success ? read.data : undefined;
 };
 
-export const removedOf = ({ stream, revision, reason }: AuditBreak) => ({
-  stream,
-  revision,
-  reason,
-});
+const headOf = ({ text: _, chain: __, ...head }: ExportLine) => head;
 
-const headOf = ({ position, stream, revision, hash: eventHash, logHash }: ExportLine) => ({
-  position,
-  stream,
-  revision,
-  hash: eventHash,
-  ...(logHash !== undefined && { logHash }),
-});
-
-/** What a manifest says of the lines of events; plain data, because threads pass it on. */
+/** What a manifest says of the lines of events, and the breaks at none; plain data, because threads pass it on. */
 export type ExportTotals = Pick<
   Manifest,
   'count' | 'first' | 'head' | 'chain' | 'bytes' | 'sha256'
-> & {
-  removed: NonNullable<Manifest['removed']>;
-};
+> & { breaks: AuditBreak[] };
 
 /** Makes the lines of an export one after the other, each with its line break. */
 export const startLines = () => {
@@ -120,12 +106,10 @@ export const startLines = () => {
       first ??= { position: form.position };
       return ended;
     },
-    /** `breaks`: those that are at no line. */
-    totals: (breaks: readonly AuditBreak[] = []): ExportTotals => {
+    totals: (breaks: AuditBreak[] = []): ExportTotals => {
       const last = readExportLine(line);
       const head = last === undefined ? null : headOf(last);
-      const removed = breaks.map(removedOf);
-      return { count, first, head, removed, chain, bytes, sha256: sha256.digest('hex') };
+      return { count, first, head, breaks, chain, bytes, sha256: sha256.digest('hex') };
     },
   };
 };

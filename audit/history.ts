@@ -1,4 +1,5 @@
 /** One payment's events, verified as they are read; unreadable and broken ones are included. */
+import type { FastifyReply } from 'fastify';
 import { unreadableReason } from '../shared/event-store/breaks.ts';
 import { breakAt, formsLeft, verifyStream } from '../shared/event-store/chain.ts';
 import { allReadable, decode } from '../shared/event-store/codec.ts';
@@ -10,7 +11,9 @@ import {
 } from '../shared/event-store/fold-stream.ts';
 import type { LogEvent, RecordedEvent, StoredForm } from '../shared/event-store/port.ts';
 import { sumsOver } from '../shared/event-store/verify-log.ts';
+import type { Access } from '../shared/http/access-recorder.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
+import { reject } from '../shared/http/errors.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { project } from '../shared/payment/response.ts';
@@ -113,6 +116,24 @@ export const historyOf = async (
   return only === undefined || merchantId === only
     ? { merchantId, events, forms, broken }
     : undefined;
+};
+
+/** Records the access first. Rejects where the actor may not see the payment. */
+export const findHistory = async (
+  deps: Pick<AuditDeps, 'store' | 'readModels' | 'merchants' | 'record'>,
+  { principal, paymentId }: { principal: Principal; paymentId: string },
+  reply: FastifyReply,
+  action: Access['action'],
+): Promise<(History & { paymentId: string }) | undefined> => {
+  await deps.record(reply.request, { action, paymentId });
+  const history = await historyOf(deps, principal, paymentId);
+  if (history === undefined) {
+    reject(reply, 'PAYMENT_NOT_FOUND');
+    return undefined;
+  }
+  // Logged only from here on: before, the text might be no id but, say, a card number.
+  reply.request.paymentId = paymentId;
+  return { ...history, paymentId };
 };
 
 const amountsOf = ({ event: { data } }: RecordedEvent, readModel: PaymentReadModel | undefined) => {

@@ -20,17 +20,15 @@ import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
 import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
-import { exportOfLog, sendExport } from './export.ts';
+import { beginLogRead, exportOfLog, sendExport } from './export.ts';
 import { rejectBusy, sendLive } from './live.ts';
 import { isLongPage, type LogRequest, liveTexts, logPage, longPage } from './log.ts';
 import {
   LogParameters,
   NO_EVENTS_POSITION,
-  NO_POSITION,
   readLastEventId,
   rejectPlace,
   StreamParameters,
-  startOf,
   VerifyParameters,
 } from './parameters.ts';
 import { type KeptHead, type LogVerification, verifyLogForms } from './verification.ts';
@@ -38,23 +36,6 @@ import { type KeptHead, type LogVerification, verifyLogForms } from './verificat
 const VERIFYING = 'the log is being verified for another client; try again later';
 
 type LogInput = { principal: Principal; query: LogRequest };
-
-/** Rejects a position that the log does not have, before anything is recorded or sent. True: rejected. */
-export const beginLogRead = async (
-  { store, record }: Pick<AuditDeps, 'store' | 'record'>,
-  from: string | undefined,
-  reply: FastifyReply,
-  action: 'EXPORT' | 'LOG',
-): Promise<boolean> => {
-  try {
-    await store.readAll(startOf(from), 0);
-  } catch (error) {
-    rejectPlace(reply, error, `from ${NO_POSITION}`);
-    return true;
-  }
-  await record(reply.request, { action });
-  return false;
-};
 
 const sendPage = async (deps: AuditDeps, { principal, query }: LogInput, reply: FastifyReply) => {
   const { store: log, merchants } = deps;

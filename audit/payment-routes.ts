@@ -1,7 +1,5 @@
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
-import type { Access } from '../shared/http/access-recorder.ts';
-import type { Principal } from '../shared/http/auth/principal.ts';
 import { cursorOf, type Place, placeOf } from '../shared/http/cursor.ts';
 import { reject } from '../shared/http/errors.ts';
 import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
@@ -21,7 +19,7 @@ import {
 import { type AuditDeps, asLines, onlyOf } from './deps.ts';
 import { explain, explainBroken } from './explain.ts';
 import { exportOfPayment, sendExport } from './export.ts';
-import { foldProven, type History, historyOf, timelineOf } from './history.ts';
+import { findHistory, foldProven, timelineOf } from './history.ts';
 import {
   ExplainParameters,
   NoParameters,
@@ -68,24 +66,6 @@ const searchPage = async (
   return { payments, next: cursorOf(searchedTo), searchedTo: searchedTo.createdAt };
 };
 
-/** Records the access first. Rejects where the actor may not see the payment. */
-export const find = async (
-  deps: Pick<AuditDeps, 'store' | 'readModels' | 'merchants' | 'record'>,
-  { principal, paymentId }: { principal: Principal; paymentId: string },
-  reply: FastifyReply,
-  action: Access['action'],
-): Promise<(History & { paymentId: string }) | undefined> => {
-  await deps.record(reply.request, { action, paymentId });
-  const history = await historyOf(deps, principal, paymentId);
-  if (history === undefined) {
-    reject(reply, 'PAYMENT_NOT_FOUND');
-    return undefined;
-  }
-  // Logged only from here on: before, the text might be no id but, say, a card number.
-  reply.request.paymentId = paymentId;
-  return { ...history, paymentId };
-};
-
 const rejectMoment = (reply: FastifyReply, { none, detail }: NoState): FastifyReply =>
   reject(reply, none === 'not yet' ? 'PAYMENT_NOT_FOUND' : 'INVALID_REQUEST', [detail]);
 
@@ -112,7 +92,7 @@ export const AUDIT_PAYMENT_ROUTES = {
     },
     handle: async (deps, input, reply) => {
       const exporting = accepts(reply, NDJSON);
-      const found = await find(deps, input, reply, exporting ? 'EXPORT' : 'EVENTS');
+      const found = await findHistory(deps, input, reply, exporting ? 'EXPORT' : 'EVENTS');
       if (found === undefined) return reply;
       const { merchantId, events, broken } = found;
       if (!exporting)
@@ -129,7 +109,7 @@ export const AUDIT_PAYMENT_ROUTES = {
     request: { query: StateParameters, paymentId },
     responses: okJson(AuditStateOrNone),
     handle: async (deps, input, reply) => {
-      const found = await find(deps, input, reply, 'STATE');
+      const found = await findHistory(deps, input, reply, 'STATE');
       if (found === undefined) return reply;
       const { merchantId, broken } = found;
       const state = foldProven(found, (events) => stateOf(events, input.query, broken));
@@ -143,7 +123,7 @@ export const AUDIT_PAYMENT_ROUTES = {
     request: { query: NoParameters, paymentId },
     responses: okJson(AuditVerification),
     handle: async (deps, input, reply) => {
-      const found = await find(deps, input, reply, 'VERIFY');
+      const found = await findHistory(deps, input, reply, 'VERIFY');
       if (found === undefined) return reply;
       return sendJson(reply, verifyPayment(found.paymentId, found));
     },
@@ -153,7 +133,7 @@ export const AUDIT_PAYMENT_ROUTES = {
     responses: okJson(AuditExplanation),
     handle: async (deps, input, reply) => {
       const { operationsMax, providers } = deps;
-      const found = await find(deps, input, reply, 'EXPLAIN');
+      const found = await findHistory(deps, input, reply, 'EXPLAIN');
       if (found === undefined) return reply;
       const command = { ...input.query, operationsMax, providers };
       const explanation = foldProven(found, (events) => {

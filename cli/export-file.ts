@@ -107,9 +107,9 @@ export const signatureReason = (
   manifest: Manifest,
   publicKeys: readonly string[] | undefined,
 ): string | undefined => {
-  const { signature } = manifest;
-  if (signature === undefined || hasGoodSignature(manifest, publicKeys)) return undefined;
-  return `${NOT_GOOD}: it names the key ${keyIdOf(signature.publicKey)}`;
+  const { publicKey } = manifest.signature ?? {};
+  if (publicKey === undefined || hasGoodSignature(manifest, publicKeys)) return undefined;
+  return `${NOT_GOOD}: it names the key ${keyIdOf(publicKey)}`;
 };
 
 const HEAD_FIELDS = ['position', 'stream', 'revision', 'hash', 'logHash'] as const;
@@ -134,10 +134,9 @@ export const wholeReason = (seen: Seen, manifest: Manifest): string | undefined 
   if (chainAfter(seen.last) !== manifest.chain) return NOT_ITS_END;
   if (seen.bytes !== manifest.bytes || seen.sha256 !== manifest.sha256)
     return 'the bytes of the file are not those that were exported';
-  const { last } = seen;
   const { head } = manifest;
-  const isHead = HEAD_FIELDS.every((field) => last?.[field] === head?.[field]);
-  if (!isHead) return 'it is not the head that the manifest names';
+  if (!HEAD_FIELDS.every((field) => seen.last?.[field] === head?.[field]))
+    return 'it is not the head that the manifest names';
   if (seen.first?.position !== manifest.first?.position)
     return 'the first line is not the one that the manifest names';
   return completenessReason(manifest);
@@ -145,38 +144,29 @@ export const wholeReason = (seen: Seen, manifest: Manifest): string | undefined 
 
 type Scope = Pick<Manifest, 'completeness'> & Partial<Pick<Manifest, 'merchantId' | 'range'>>;
 
-/** Times leave gaps, because those of several writers are in no order. */
-const hasEveryEvent = ({ completeness, merchantId, range }: Scope): boolean => {
-  if (completeness === 'log') return true;
+/** Of all merchants between positions. Times leave gaps: those of several writers are in no order. */
+const isDense = ({ completeness, merchantId, range }: Scope): boolean => {
   if (completeness !== 'range' || merchantId !== undefined || range === undefined) return false;
-  const { paymentId, from = '', fromTime, to } = range;
-  return (paymentId ?? fromTime ?? to) === undefined && !isMoment(from);
+  return (range.fromTime ?? range.to) === undefined && !isMoment(range.from ?? '');
 };
-
-/** SQLite numbers its events. */
-const isNeighbour = (line: ExportLine, before: ExportLine): boolean =>
-  Number(line.position) === Number(before.position) + 1;
 
 /** Why a line's log hash does not follow that of the event before it, or a whole log not fit its seals. */
 export const logCheck = (scope: Scope, against: SealsAgainst) => {
   const seals = sealsCheck(against);
   const isWhole = scope.completeness === 'log';
-  const isDense = hasEveryEvent(scope);
-  let before: ExportLine | undefined;
-  const reasonInLog = (line: ExportLine): string | undefined => {
-    if (isWhole)
-      return logReason(line, before === undefined ? GENESIS_HASH : (before.logHash ?? ''));
-    // EventStoreDB keeps no log hashes: an export from a position on has none.
-    if (before?.logHash === undefined) return undefined;
-    return isDense || isNeighbour(line, before) ? logReason(line, before.logHash) : undefined;
+  const hasEach = isWhole || isDense(scope);
+  let [position, logHash]: [string, string | undefined] = ['0', isWhole ? GENESIS_HASH : undefined];
+  return {
+    seals,
+    reasonFor: (line: ExportLine): string | undefined => {
+      // SQLite numbers its events. EventStoreDB keeps no log hashes, and a range from a position on has none.
+      const isNext = hasEach || Number(line.position) === Number(position) + 1;
+      const reason = isNext && logHash !== undefined ? logReason(line, logHash) : undefined;
+      ({ position, logHash = isWhole ? '' : undefined } = line);
+      const inSeals = isWhole ? seals.reasonFor(line) : undefined;
+      return reason ?? inSeals;
+    },
   };
-  const reasonFor = (line: ExportLine): string | undefined => {
-    const reason = reasonInLog(line);
-    before = line;
-    const inSeals = isWhole ? seals.reasonFor(line) : undefined;
-    return reason ?? inSeals;
-  };
-  return { seals, reasonFor };
 };
 
 /** `reasonFor` gives why a line is broken, and goes on after it; `seen` are those that it was given. */

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
-import { EXPORT_ROUTES, openExport } from '../audit/export-routes.ts';
-import { registerAuditApi } from '../audit/routes.ts';
+import { EXPORT_ROUTES } from '../audit/export.ts';
+import { openReading, registerAuditApi } from '../audit/routes.ts';
 import { openOuterProvider } from '../command-api/open-provider.ts';
 import type { Provider } from '../command-api/provider/port.ts';
 import { type ReconcileOptions, reconcile } from '../command-api/reconcile/reconcile.ts';
@@ -159,7 +159,7 @@ const appOver = (folder: string, store: EventStore, merchant: string, sealingKey
     sealingKey,
   });
   // Unsigned: anyone can make a folder.
-  const exporting = openExport(app, audited);
+  const exporting = openReading(app, audited);
   registerRoutes(app, trusting(merchant), EXPORT_ROUTES, { exporting });
   registerRoutes(app, trusting(merchant), RECONCILE_ROUTES, {
     record,

@@ -9,7 +9,6 @@ import {
   meetBreaks,
 } from '../shared/event-store/breaks.ts';
 import type { Manifest } from '../shared/event-store/manifest.ts';
-import { keyIdOf } from '../shared/event-store/seals.ts';
 import type { SealsFound } from '../shared/event-store/verify-seals.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import {
@@ -33,8 +32,6 @@ export type FileVerification = {
   completeness: Manifest['completeness'];
   /** False means that an edit of the manifest would go unnoticed. */
   signed: boolean;
-  /** The id of the key. */
-  signedBy?: string;
   broken?: FileBreak;
   breaks: LogBreaks<FileBreak>;
   sealed?: SealsFound;
@@ -114,7 +111,6 @@ export const verifyFile = async (
     head,
     completeness,
     signed: signature !== undefined,
-    ...(signature && { signedBy: keyIdOf(signature.publicKey) }),
     breaks,
     ...(completeness === 'log' ? { sealed } : {}),
     ...(broken === undefined ? {} : { broken }),

@@ -38,7 +38,7 @@ type Options = Given<
 /** Of a log by the service, or of an export; each leaves out what the other has. */
 type Verification = Partial<AuditVerification> &
   Pick<AuditVerification, 'events' | 'head'> &
-  Partial<Pick<FileVerification, 'completeness' | 'signed' | 'signedBy'>>;
+  Partial<Pick<FileVerification, 'completeness' | 'signed'>>;
 
 const PROVES: Record<string, string> = {
   log: 'one chain over the whole log',
@@ -49,7 +49,8 @@ const PROVES: Record<string, string> = {
 const NO_KEY =
   'the seals were not checked against a key: payments verify --file <file> --key <file>';
 
-const UNCHECKED = ', checked against no key: payments verify --file <file> --key <file>';
+const UNCHECKED =
+  'manifest  signed by a key that was not checked: payments verify --file <file> --key <file>';
 
 const sealsLines = ({
   seals,
@@ -93,7 +94,7 @@ const findingIn = ({ finding, breaks }: Verification) =>
 
 /** Throws CommandFailed with exit code 3 where there is a break. */
 const show = (verification: Verification, { format, key }: Options): void => {
-  const { broken, breaks, keptHead: kept, guarantee, signed, signedBy, sealed } = verification;
+  const { broken, breaks, keptHead: kept, guarantee, signed, sealed } = verification;
   const finding = findingIn(verification);
   const isPretty = format !== 'json';
   if (!isPretty) printJson({ ...verification, ok: finding === 'INTACT', finding });
@@ -119,9 +120,7 @@ const show = (verification: Verification, { format, key }: Options): void => {
       `kept head  #${kept.position} found: the log holds it as exported${kept.signature === 'NONE' ? '; the manifest is not signed' : ''}`,
     );
   if (signed === false) print('manifest  not signed: an edit of it cannot be seen');
-  const isUnchecked = key === undefined && (sealed?.seals ?? 0) === 0;
-  if (signedBy !== undefined)
-    print(`manifest  signed by key ${signedBy}${isUnchecked ? UNCHECKED : ''}`);
+  if (signed && key === undefined && !sealed?.seals) print(UNCHECKED);
   if (sealed !== undefined) print(...sealsLines(sealed));
   if (breaks !== undefined) printAcknowledged(breaks);
 };

@@ -1,7 +1,7 @@
 /** The routes of the projector: those for operators (scope `ops:admin`), and the export of auditors. */
 import type { FastifyInstance } from 'fastify';
-import type { ExportDeps } from '../audit/export.ts';
-import { EXPORT_ROUTES, type Exporting, openExport } from '../audit/export-routes.ts';
+import { EXPORT_ROUTES, type ExportDeps, type Exporting } from '../audit/export.ts';
+import { openReading } from '../audit/routes.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { joinRoutes, type RoutesOf, registerRoutes } from '../shared/http/route.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
@@ -42,7 +42,7 @@ export const registerProjectorApi = (
 ): void => {
   const { store, readModels, relay } = api;
   const topics = openTopics({ store, relay, topicPrefix });
-  const exporting = openExport(app, { store, readModels, sign });
+  const exporting = { ...openReading(app, { store, readModels }), sign };
   const streams = createStreams(app);
   registerRoutes(app, authHooks, PROJECTOR_ROUTES, { ...topics, ...api, streams, exporting });
 };

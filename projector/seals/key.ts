@@ -88,54 +88,45 @@ const headFile = z.union([
   z.object({ last }),
 ]);
 
-const OTHER_FILE = 'name a file of its own, on a volume that the log is not on';
-
-const reasonAgainst = (found: Stats, { keyFile }: HeadPlace): string | undefined => {
-  if (found.isSymbolicLink()) return 'is a link, and would be replaced; name the file it leads to';
-  if (!found.isFile()) return `is no plain file; ${OTHER_FILE}`;
-  const key = statSync(keyFile, { throwIfNoEntry: false });
-  const isKey = key?.ino === found.ino && key.dev === found.dev;
-  return isKey ? `is the sealing key itself; ${OTHER_FILE}` : undefined;
-};
-
-/** Undefined too where the folder is missing or closed: that shows when the head is written. */
-const statsAt = (file: string): Stats | undefined => {
-  try {
-    return lstatSync(file);
-  } catch {
-    return undefined;
-  }
+const refuseHead = (file: string, why: string): never => {
+  throw new SealFileRefused(
+    `SEALED_HEAD_FILE: ${file} ${why} name a plain file of its own, on a volume that the log is not on`,
+  );
 };
 
 /** False where there is none. Throws SealFileRefused for what must be neither read, as a pipe, nor replaced. */
-const hasHeadFile = (place: HeadPlace): boolean => {
-  const file = headFileOf(place);
-  const found = statsAt(file);
-  const reason = found && reasonAgainst(found, place);
-  if (reason !== undefined) throw new SealFileRefused(`SEALED_HEAD_FILE: ${file} ${reason}`);
-  return found !== undefined;
+const hasHead = (file: string, keyFile: string): boolean => {
+  let found: Stats;
+  try {
+    found = lstatSync(file);
+  } catch {
+    // A folder that is missing or closed shows when the head is written.
+    return false;
+  }
+  if (!found.isFile()) refuseHead(file, 'is a link, a folder, a pipe or a device;');
+  const key = statSync(keyFile, { throwIfNoEntry: false });
+  if (key?.ino === found.ino && key.dev === found.dev)
+    refuseHead(file, 'is the sealing key itself;');
+  return true;
 };
 
 /** Throws SealFileRefused. */
 export const readHeadFile = (place: HeadPlace): HeadFile | undefined => {
-  if (!hasHeadFile(place)) return undefined;
   const file = headFileOf(place);
+  if (!hasHead(file, place.keyFile)) return undefined;
   try {
     return headFile.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
-    throw new SealFileRefused(
-      `SEALED_HEAD_FILE: ${file} holds no head of a log; where it is something else, ${OTHER_FILE}; where it is damaged, put its last good copy back, or move it away after payments verify`,
-    );
+    const damaged = 'put its last good copy back, or move it away after payments verify';
+    return refuseHead(file, `holds no head of a log; ${damaged}; where it is something else,`);
   }
 };
 
 /** Throws SealFileRefused, and what the file system throws. */
-export const writeHeadFile = async (
-  place: HeadPlace,
-  { sealed, last }: HeadFile,
-): Promise<void> => {
-  hasHeadFile(place);
-  await replacePrivateFile(headFileOf(place), `${JSON.stringify({ ...sealed, last })}\n`);
+export const writeHeadFile = async (place: HeadPlace, { sealed, last }: HeadFile) => {
+  const file = headFileOf(place);
+  hasHead(file, place.keyFile);
+  await replacePrivateFile(file, `${JSON.stringify({ ...sealed, last })}\n`);
 };
 
 export const keptHeads = (place: KeyPlace): HeadFile | undefined =>

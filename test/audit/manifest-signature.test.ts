@@ -144,7 +144,7 @@ const forge = (isLinked: boolean) => {
       return lines.next({ ...line, id: event.id, text: changed, hash, logHash });
     });
   writeFileSync(out, forged.join(''));
-  const { removed: _, ...totals } = lines.totals();
+  const { breaks: _, ...totals } = lines.totals();
   return totals;
 };
 
@@ -180,9 +180,7 @@ describe.each<[what: string, args: string[], said: object]>([
   test('is told by the trusted key where another one signed it', async () => {
     edit({ ...forge(true), ...said });
     signedByAnother();
-    expect((await verify()).stdout).toMatch(
-      /^manifest {2}signed by key \w+, checked against no key/m,
-    );
+    expect((await verify()).stdout).toMatch(/^manifest {2}signed by a key that was not checked/m);
     for (const found of [
       await verify('--key', key()),
       await cli('events', paymentId(), '--file', out, '--key', key()),

@@ -86,7 +86,7 @@ test('a head file that is a pipe, or the key itself, stops the start with one li
   const pipe = join(folder.path, 'pipe');
   execFileSync('mkfifo', [pipe]);
   for (const [file, said] of [
-    [pipe, 'is no plain file'],
+    [pipe, 'is a link, a folder, a pipe or a device'],
     [env.SEALING_KEY_FILE ?? '', 'is the sealing key itself'],
   ] as const) {
     const lines = await rejection({ dataDir, env: { ...env, SEALED_HEAD_FILE: file } });

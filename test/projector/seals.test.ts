@@ -230,18 +230,22 @@ describe('SEALED_HEAD_FILE', () => {
         execFileSync('mkfifo', [at]);
         return at;
       },
-      /is no plain file; name a file of its own/,
+      /is a link, a folder, a pipe or a device; name a plain file/,
     ],
-    ['a device', () => '/dev/zero', /is no plain file; name a file of its own/],
+    ['a device', () => '/dev/zero', /is a link, a folder, a pipe or a device; name a plain file/],
     [
       'a folder',
       (at) => {
         mkdirSync(at);
         return at;
       },
-      /is no plain file; name a file of its own/,
+      /is a link, a folder, a pipe or a device; name a plain file/,
     ],
-    ["the key's own file", () => keyFile, /is the sealing key itself; name a file of its own/],
+    [
+      "the key's own file",
+      () => keyFile,
+      /is the sealing key itself; name a plain file of its own/,
+    ],
     [
       'the key under another name',
       (at) => {
@@ -256,7 +260,7 @@ describe('SEALED_HEAD_FILE', () => {
         symlinkSync(keyFile, at);
         return at;
       },
-      /is a link, and would be replaced; name the file/,
+      /is a link, a folder, a pipe or a device; name a plain file/,
     ],
     [
       'a link that leads nowhere',
@@ -264,7 +268,7 @@ describe('SEALED_HEAD_FILE', () => {
         symlinkSync('nowhere', at);
         return at;
       },
-      /is a link, and would be/,
+      /is a link, a folder, a pipe or a device; name/,
     ],
     [
       'another secret',
@@ -272,7 +276,7 @@ describe('SEALED_HEAD_FILE', () => {
         writeFileSync(at, 'a secret');
         return at;
       },
-      /holds no head of a log; where it is something else, name/,
+      /holds no head of a log; .*; where it is something else, name a plain file of its own/,
     ],
   ];
 

@@ -98,11 +98,11 @@ export const exportLog = async (
   out = join(folder, 'log.jsonl'),
   from?: string,
 ) => {
-  const { scope, texts } = withManifest(await wholeExport(store, from), undefined);
+  const whole = withManifest(await wholeExport(store, from), undefined);
   const body = (async function* () {
-    for await (const text of texts(new AbortController().signal)) yield Buffer.from(text);
+    for await (const text of whole.texts(new AbortController().signal)) yield Buffer.from(text);
   })();
-  return { out, ...(await writeExport({ body, headers: new Headers(headersOf(scope)) }, out)) };
+  return { out, ...(await writeExport({ body, headers: new Headers(headersOf(whole)) }, out)) };
 };
 
 export type Row = {
