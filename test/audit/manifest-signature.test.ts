@@ -103,6 +103,18 @@ describe('a manifest that was edited', () => {
     },
   );
 
+  test('and signed by a key that never sealed the log declares nothing broken', async () => {
+    const { signature: _, ...unsigned } = manifest();
+    const falseHead = { ...unsigned, head: { ...unsigned.head, stream: 'payment-other' } };
+    const { privateKey } = generateKeyPairSync('ed25519');
+    edit({ ...falseHead, signature: signatureOf(privateKey, falseHead) });
+    expect(await cli('verify', '--all', '--manifest', `${out}.manifest.json`)).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining(NOT_GOOD),
+    });
+    expect([await isBroken(), await reasons()]).toEqual(['0', []]);
+  });
+
   test('and has no signature any more is still held to its range', async () => {
     edit({ signature: undefined });
     expect((await cli('verify', '--file', out)).stdout).toMatch(/^manifest {2}not signed/m);

@@ -62,6 +62,7 @@ describe('gaps §25: an export that was cut off is told as that, and leaves no f
     ['everything', () => [], CUT],
     ['a line before the last two', (lines) => lines.toSpliced(-3, 1), 'not what was exported'],
     ['its beginning', ([, ...lines]) => lines, 'not what was exported'],
+    ['nothing, and has a part of a line more', (lines) => [...lines, '{"po'], CUT],
     ['nothing, and has a line more', (lines) => [...lines, '{}\n'], 'is not an export'],
   ])('given one that lacks %s', async (_what, change, why) => {
     await expect(write(change(await whole()))).rejects.toThrow(why);
