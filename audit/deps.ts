@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { LogBreaks } from '../shared/event-store/breaks.ts';
+import type { NamedBreaks } from '../shared/event-store/breaks.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import type { HeadFile } from '../shared/event-store/seals.ts';
 import type { Recorder } from '../shared/http/access-recorder.ts';
@@ -18,8 +18,8 @@ export type AuditDeps = {
   operationsMax: number;
   /** The names of the provider that is set (ADR-0247); empty where unknown here. */
   providers: readonly string[];
-  /** After every verification of the whole log that was not aborted. */
-  onVerified: (breaks: Pick<LogBreaks, 'count' | 'named'>, over: number[]) => void;
+  /** Before the result of each verification of the whole log: what it named can be acknowledged. */
+  onVerified: (breaks: NamedBreaks, over: number[]) => Promise<void>;
   /** Of the key whose seals are trusted, in base64url; undefined where this process has none. */
   sealingKey: string | undefined;
   keptHeads: () => HeadFile | undefined;

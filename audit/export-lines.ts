@@ -3,7 +3,8 @@
  * itself and the line before it, so a changed, missing, added or swapped line is found with its
  * place. The server and `payments verify --file` use this form.
  */
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
+import { type Manifest, manifestShape } from '../shared/event-store/manifest.ts';
 import type { StoredForm } from '../shared/event-store/port.ts';
 import { jsonFieldsOf } from '../shared/runtime/json.ts';
 import { AuditBreak } from './contract.ts';
@@ -82,8 +83,45 @@ export const readBreakLine = (line: string): AuditBreak | undefined => {
   return read.success ? read.data : undefined;
 };
 
+const headOf = ({ text: _, chain: __, ...head }: ExportLine) => head;
+
+/** What a manifest says of the lines of events, and the breaks at none; plain data, because threads pass it on. */
+export type ExportTotals = Pick<
+  Manifest,
+  'count' | 'first' | 'head' | 'chain' | 'bytes' | 'sha256'
+> & { breaks: AuditBreak[] };
+
+/** Makes the lines of an export one after the other, each with its line break. */
+export const startLines = () => {
+  const sha256 = createHash('sha256');
+  let [count, bytes, chain, line] = [0, 0, LINES_START, ''];
+  let first: ExportTotals['first'] = null;
+  return {
+    next: (form: StoredForm): string => {
+      ({ line, chain } = exportLine(form, chain));
+      const ended = `${line}\n`;
+      sha256.update(ended);
+      bytes += Buffer.byteLength(ended);
+      count += 1;
+      first ??= { position: form.position };
+      return ended;
+    },
+    totals: (breaks: AuditBreak[] = []): ExportTotals => {
+      const last = readExportLine(line);
+      const head = last === undefined ? null : headOf(last);
+      return { count, first, head, breaks, chain, bytes, sha256: sha256.digest('hex') };
+    },
+  };
+};
+
+/** The last line of an export, which is in neither its count nor its digest (gaps §25). */
+export const manifestLine = (manifest: Manifest): string => JSON.stringify({ manifest });
+
+export const readManifestLine = (line: string): Manifest | undefined =>
+  manifestShape.safeParse(jsonFieldsOf(line).manifest).data;
+
 /** What an export holds completely: the log, each of its streams, or neither. */
-export type Completeness = 'log' | 'streams' | 'range';
+export type Completeness = Manifest['completeness'];
 
 export const COMPLETENESS_HEADER = 'export-completeness';
 /** The guarantee of the store's chains: `log` or `stream`. */
@@ -91,9 +129,3 @@ export const GUARANTEE_HEADER = 'export-guarantee';
 export const LOG_HEADER = 'export-log';
 /** The one merchant whose events it holds, percent-encoded. */
 export const MERCHANT_HEADER = 'export-merchant';
-
-/** A head of an export can be compared with the same log and merchant alone. */
-export const scopeHeaders = (logId: string, only: string | undefined): Record<string, string> => ({
-  [LOG_HEADER]: logId,
-  ...(only === undefined ? {} : { [MERCHANT_HEADER]: encodeURIComponent(only.toWellFormed()) }),
-});

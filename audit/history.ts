@@ -1,4 +1,5 @@
 /** One payment's events, verified as they are read; unreadable and broken ones are included. */
+import type { FastifyReply } from 'fastify';
 import { unreadableReason } from '../shared/event-store/breaks.ts';
 import { breakAt, formsLeft, verifyStream } from '../shared/event-store/chain.ts';
 import { allReadable, decode } from '../shared/event-store/codec.ts';
@@ -10,7 +11,9 @@ import {
 } from '../shared/event-store/fold-stream.ts';
 import type { LogEvent, RecordedEvent, StoredForm } from '../shared/event-store/port.ts';
 import { sumsOver } from '../shared/event-store/verify-log.ts';
+import type { Access } from '../shared/http/access-recorder.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
+import { reject } from '../shared/http/errors.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { project } from '../shared/payment/response.ts';
@@ -18,6 +21,8 @@ import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from './contract.ts';
 import { type AuditDeps, onlyOf } from './deps.ts';
 import { whyOf } from './event-words.ts';
+
+type HistoryDeps = Pick<AuditDeps, 'store' | 'readModels' | 'merchants'>;
 
 /** `forms[n]` is the stored form of `events[n]`. `broken`: the first event that does not verify. */
 export type History = {
@@ -70,7 +75,7 @@ const merchantOf = async (
   return known ?? (await merchants.ofForm(first)) ?? (await stored()) ?? '';
 };
 
-const removalOf = async ({ store }: AuditDeps, stream: string): Promise<string | undefined> => {
+const removalOf = async ({ store }: HistoryDeps, stream: string): Promise<string | undefined> => {
   try {
     await store.lastRevision(stream);
     return undefined;
@@ -81,7 +86,7 @@ const removalOf = async ({ store }: AuditDeps, stream: string): Promise<string |
 };
 
 /** The history of a payment that the log lacks; undefined for none, and for another merchant's. */
-const removedHistory = async (deps: AuditDeps, principal: Principal, paymentId: string) => {
+const removedHistory = async (deps: HistoryDeps, principal: Principal, paymentId: string) => {
   const document = await deps.readModels.getAny(paymentId);
   const only = onlyOf(principal);
   if (document === undefined || (only !== undefined && document.merchantId !== only))
@@ -97,7 +102,7 @@ const removedHistory = async (deps: AuditDeps, principal: Principal, paymentId: 
  * payment that the read models know. Throws StoreUnavailable and ReadModelsUnavailable.
  */
 export const historyOf = async (
-  deps: AuditDeps,
+  deps: HistoryDeps,
   principal: Principal,
   paymentId: string,
 ): Promise<History | undefined> => {
@@ -111,6 +116,24 @@ export const historyOf = async (
   return only === undefined || merchantId === only
     ? { merchantId, events, forms, broken }
     : undefined;
+};
+
+/** Records the access first. Rejects where the actor may not see the payment. */
+export const findHistory = async (
+  deps: Pick<AuditDeps, 'store' | 'readModels' | 'merchants' | 'record'>,
+  { principal, paymentId }: { principal: Principal; paymentId: string },
+  reply: FastifyReply,
+  action: Access['action'],
+): Promise<(History & { paymentId: string }) | undefined> => {
+  await deps.record(reply.request, { action, paymentId });
+  const history = await historyOf(deps, principal, paymentId);
+  if (history === undefined) {
+    reject(reply, 'PAYMENT_NOT_FOUND');
+    return undefined;
+  }
+  // Logged only from here on: before, the text might be no id but, say, a card number.
+  reply.request.paymentId = paymentId;
+  return { ...history, paymentId };
 };
 
 const amountsOf = ({ event: { data } }: RecordedEvent, readModel: PaymentReadModel | undefined) => {

@@ -1,9 +1,7 @@
 /** The audit routes over the whole log: in pages, as an export, live, and verified. */
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
-import { changesIn } from '../shared/event-store/breaks.ts';
 import { logIdOf } from '../shared/event-store/chain.ts';
-import { StreamNotWhole } from '../shared/event-store/errors.ts';
 import { hasGoodSignature, type Manifest } from '../shared/event-store/manifest.ts';
 import { keysOf } from '../shared/event-store/seals.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
@@ -22,60 +20,22 @@ import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
 import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
-import { breakLine, COMPLETENESS_HEADER, GUARANTEE_HEADER, scopeHeaders } from './export-lines.ts';
+import { beginLogRead, exportOfLog, sendExport } from './export.ts';
 import { rejectBusy, sendLive } from './live.ts';
-import { exportTexts, isLongPage, type LogRequest, liveTexts, logPage, longPage } from './log.ts';
+import { isLongPage, type LogRequest, liveTexts, logPage, longPage } from './log.ts';
 import {
   LogParameters,
   NO_EVENTS_POSITION,
-  NO_POSITION,
   readLastEventId,
   rejectPlace,
   StreamParameters,
-  startOf,
   VerifyParameters,
 } from './parameters.ts';
-import { type KeptHead, type LogVerification, removedFor, verifyLogForms } from './verification.ts';
+import { type KeptHead, type LogVerification, verifyLogForms } from './verification.ts';
 
 const VERIFYING = 'the log is being verified for another client; try again later';
 
-const completenessOf = ({ from, fromTime, toTime, limit }: LogRequest, isWhole: boolean) => {
-  const isPart = startOf(from) !== null || fromTime !== undefined || toTime !== undefined;
-  if (isPart || limit !== undefined) return 'range';
-  return isWhole ? 'log' : 'streams';
-};
-
-/** False also where the seals were removed at the server: the log can still be exported. */
-const hasSeals = async ({ store }: AuditDeps): Promise<boolean> => {
-  try {
-    return (await store.lastRevision(SEALS_STREAM)) !== null;
-  } catch (error) {
-    if (error instanceof StreamNotWhole) return false;
-    throw error;
-  }
-};
-
-const guaranteeOf = async (deps: AuditDeps): Promise<AuditVerification['guarantee']> => {
-  const { guarantee } = deps.store.stored;
-  return guarantee === 'stream' && (await hasSeals(deps)) ? 'sealed' : guarantee;
-};
-
 type LogInput = { principal: Principal; query: LogRequest };
-
-const exportLog = async (deps: AuditDeps, { principal, query }: LogInput, reply: FastifyReply) => {
-  const only = onlyOf(principal);
-  const completeness = completenessOf(query, only === undefined);
-  reply
-    .header(COMPLETENESS_HEADER, completeness)
-    .header(GUARANTEE_HEADER, only === undefined ? await guaranteeOf(deps) : 'stream')
-    .headers(scopeHeaders(await logIdOf(deps.store), only));
-  return deps.streams.send(reply, NDJSON, async function* (signal) {
-    yield* exportTexts(deps, { requested: query, only }, signal);
-    if (completeness === 'range') return;
-    const { breaks } = await removedFor(deps, only, false, signal);
-    for (const broken of breaks) yield `${breakLine(broken)}\n`;
-  });
-};
 
 const sendPage = async (deps: AuditDeps, { principal, query }: LogInput, reply: FastifyReply) => {
   const { store: log, merchants } = deps;
@@ -102,7 +62,7 @@ async function* verification(deps: AuditDeps, options: LogVerification) {
   const result = yield* verifyLogForms(deps, options);
   // The streams of one merchant prove nothing about the whole log.
   if (result?.breaks !== undefined && options.only === undefined && !isOfKeptHead(result))
-    deps.onVerified(changesIn(result.breaks), [result.events, provenUpTo(result)]);
+    await deps.onVerified(result.breaks, [result.events, provenUpTo(result)]);
   return result;
 }
 
@@ -168,15 +128,9 @@ export const AUDIT_LOG_ROUTES = {
       const { query } = input;
       const exporting = accepts(reply, NDJSON);
       if (exporting && !deps.streams.take(reply)) return rejectBusy(reply);
-      try {
-        // Throws for a wrong position, before anything is recorded or sent.
-        await deps.store.readAll(startOf(query.from), 0);
-        await deps.record(reply.request, { action: exporting ? 'EXPORT' : 'LOG' });
-        if (!exporting) return sendPage(deps, input, reply);
-      } catch (error) {
-        return rejectPlace(reply, error, `from ${NO_POSITION}`);
-      }
-      return exportLog(deps, input, reply);
+      if (await beginLogRead(deps, query.from, reply, exporting ? 'EXPORT' : 'LOG')) return reply;
+      if (!exporting) return sendPage(deps, input, reply);
+      return sendExport(deps, await exportOfLog(deps, query, onlyOf(input.principal)), reply);
     },
   }),
   streamLog: route({

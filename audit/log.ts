@@ -17,7 +17,7 @@ import { resultOf } from '../shared/runtime/scan.ts';
 import { slicesOf } from '../shared/runtime/scheduling.ts';
 import type { AuditBreak } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
-import { breakLine, exportLine, LINES_START } from './export-lines.ts';
+import { breakLine, type ExportTotals, startLines } from './export-lines.ts';
 import { auditEvent } from './history.ts';
 import { RETRY } from './live.ts';
 import {
@@ -41,20 +41,23 @@ const order = (deps: Deps, args: Args) => ({
 /** Characters handed over at once: each time costs the reader a message. */
 const TEXT_MIN = 64 * 1024;
 
-export const texts: LogScan<Args, string, void> = async function* (
+export const texts: LogScan<Args, string, ExportTotals> = async function* (
   log,
   { requested, only },
   { signal, call },
 ) {
   const merchants = createMerchantLookup(log, readModelsOver(call));
+  const lines = logLines({ log, merchants }, requested, only, signal);
   let text = '';
-  for await (const line of logLines({ log, merchants }, requested, only, signal)) {
-    text += line;
+  let line = await lines.next();
+  for (; line.done !== true; line = await lines.next()) {
+    text += line.value;
     if (text.length < TEXT_MIN) continue;
     yield text;
     text = '';
   }
   if (text !== '') yield text;
+  return line.value;
 };
 
 /** The lines of an export, many in each text. Throws StoreUnavailable. */
@@ -62,7 +65,7 @@ export const exportTexts = (
   deps: Deps,
   args: Args,
   signal?: AbortSignal,
-): AsyncGenerator<string, void> =>
+): AsyncGenerator<string, ExportTotals> =>
   scanLog(deps.store, { ...order(deps, args), job: 'texts', signal });
 
 /** A short page costs less than its message to another thread. */
@@ -146,16 +149,16 @@ export const logPage = async (
 export async function* linesOf(
   forms: readonly StoredForm[],
   broken: AuditBreak | undefined,
-): AsyncGenerator<string> {
-  let chain = LINES_START;
+): AsyncGenerator<string, ExportTotals> {
+  const lines = startLines();
   for (const form of forms) {
-    const made = exportLine(form, chain);
-    chain = made.chain;
-    yield `${made.line}\n`;
+    yield lines.next(form);
     if (form.position === broken?.position) yield `${breakLine(broken)}\n`;
   }
+  if (broken?.position !== '') return lines.totals();
   // A removed stream has no line that it could follow.
-  if (broken?.position === '') yield `${breakLine(broken)}\n`;
+  yield `${breakLine(broken)}\n`;
+  return lines.totals([broken]);
 }
 
 /** Up to the log's end when the export began. Throws Error once `signal` is aborted. */
@@ -164,30 +167,32 @@ export async function* logLines(
   requested: LogRequest,
   only: string | undefined,
   signal: AbortSignal,
-): AsyncGenerator<string> {
+): AsyncGenerator<string, ExportTotals> {
   const after = startOf(requested.from);
   const end = await log.end();
   let wanted = requested.limit ?? Number.POSITIVE_INFINITY;
   // From the start of the log its hashes are known, whether the store keeps them or not.
   const linked = after === null ? logHashes() : (form: StoredForm) => form;
-  let chain = LINES_START;
+  const lines = startLines();
+  const unread: AuditBreak[] = [];
   for await (const { page, unreadable } of logPages(log.stored, after, end, signal)) {
     for await (const slice of slicesOf(page.map(linked))) {
       for (const form of slice) {
         if (!fits(form, requested)) continue;
         if (only !== undefined && (await merchants.ofForm(form)) !== only) continue;
-        const made = exportLine(form, chain);
-        chain = made.chain;
         wanted -= 1;
-        yield `${made.line}\n`;
+        yield lines.next(form);
         const reason = formReason(form);
         if (reason !== undefined) yield `${breakLine(breakOfForm(form, reason))}\n`;
-        if (wanted === 0) return;
+        if (wanted === 0) return lines.totals();
       }
     }
-    if (unreadable !== undefined) yield `${breakLine(unreadable)}\n`;
+    if (unreadable === undefined) continue;
+    unread.push(unreadable);
+    yield `${breakLine(unreadable)}\n`;
   }
   if (signal.aborted) throw new Error('the export was aborted');
+  return lines.totals(unread);
 }
 
 export async function* liveTexts(

@@ -11,6 +11,8 @@ import {
   shortParameter,
 } from '../shared/http/fields.ts';
 import { type Read, soleHeader } from '../shared/http/request.ts';
+import { PAYMENT_ID_FORM } from '../shared/http/route.ts';
+import { PAYMENT_ID } from '../shared/payment/event-fields.ts';
 import { PAYMENT_STATUSES } from '../shared/payment/transitions.ts';
 import { holdsKnownCard } from '../shared/runtime/card-numbers.ts';
 
@@ -93,6 +95,18 @@ export const LogParameters = parameters({
     'How many at most; an export has no limit unless one is given.',
   ),
 });
+
+export const ExportParameters = parameters({
+  ...LogParameters.shape,
+  payment: parameterText()
+    .regex(PAYMENT_ID, PAYMENT_ID_FORM)
+    .optional()
+    .describe('The events of this payment alone.'),
+}).refine(
+  ({ payment, ...range }) =>
+    payment === undefined || Object.values(range).every((one) => one === undefined),
+  { error: 'is whole: no range can be given beside it', path: ['payment'] },
+);
 
 export const StreamParameters = parameters({
   from: position(NO_POSITION_NOR_NOW)

@@ -1,8 +1,5 @@
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
-import { logIdOf } from '../shared/event-store/chain.ts';
-import type { Access } from '../shared/http/access-recorder.ts';
-import type { Principal } from '../shared/http/auth/principal.ts';
 import { cursorOf, type Place, placeOf } from '../shared/http/cursor.ts';
 import { reject } from '../shared/http/errors.ts';
 import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
@@ -21,9 +18,8 @@ import {
 } from './contract.ts';
 import { type AuditDeps, asLines, onlyOf } from './deps.ts';
 import { explain, explainBroken } from './explain.ts';
-import { COMPLETENESS_HEADER, GUARANTEE_HEADER, scopeHeaders } from './export-lines.ts';
-import { foldProven, type History, historyOf, timelineOf } from './history.ts';
-import { linesOf } from './log.ts';
+import { exportOfPayment, sendExport } from './export.ts';
+import { findHistory, foldProven, timelineOf } from './history.ts';
 import {
   ExplainParameters,
   NoParameters,
@@ -70,24 +66,6 @@ const searchPage = async (
   return { payments, next: cursorOf(searchedTo), searchedTo: searchedTo.createdAt };
 };
 
-/** Records the access first. Rejects where the actor may not see the payment. */
-const find = async (
-  deps: AuditDeps,
-  { principal, paymentId }: { principal: Principal; paymentId: string },
-  reply: FastifyReply,
-  action: Access['action'],
-): Promise<(History & { paymentId: string }) | undefined> => {
-  await deps.record(reply.request, { action, paymentId });
-  const history = await historyOf(deps, principal, paymentId);
-  if (history === undefined) {
-    reject(reply, 'PAYMENT_NOT_FOUND');
-    return undefined;
-  }
-  // Logged only from here on: before, the text might be no id but, say, a card number.
-  reply.request.paymentId = paymentId;
-  return { ...history, paymentId };
-};
-
 const rejectMoment = (reply: FastifyReply, { none, detail }: NoState): FastifyReply =>
   reject(reply, none === 'not yet' ? 'PAYMENT_NOT_FOUND' : 'INVALID_REQUEST', [detail]);
 
@@ -114,9 +92,9 @@ export const AUDIT_PAYMENT_ROUTES = {
     },
     handle: async (deps, input, reply) => {
       const exporting = accepts(reply, NDJSON);
-      const found = await find(deps, input, reply, exporting ? 'EXPORT' : 'EVENTS');
+      const found = await findHistory(deps, input, reply, exporting ? 'EXPORT' : 'EVENTS');
       if (found === undefined) return reply;
-      const { merchantId, events, forms, broken } = found;
+      const { merchantId, events, broken } = found;
       if (!exporting)
         return sendJson(reply, {
           paymentId: found.paymentId,
@@ -124,18 +102,14 @@ export const AUDIT_PAYMENT_ROUTES = {
           events: timelineOf(events, broken),
           broken,
         });
-      reply
-        .header(COMPLETENESS_HEADER, 'streams')
-        .header(GUARANTEE_HEADER, 'stream')
-        .headers(scopeHeaders(await logIdOf(deps.store), merchantId));
-      return deps.streams.send(reply, NDJSON, () => linesOf(forms, broken));
+      return sendExport(deps, await exportOfPayment(deps, found), reply);
     },
   }),
   paymentState: route({
     request: { query: StateParameters, paymentId },
     responses: okJson(AuditStateOrNone),
     handle: async (deps, input, reply) => {
-      const found = await find(deps, input, reply, 'STATE');
+      const found = await findHistory(deps, input, reply, 'STATE');
       if (found === undefined) return reply;
       const { merchantId, broken } = found;
       const state = foldProven(found, (events) => stateOf(events, input.query, broken));
@@ -149,7 +123,7 @@ export const AUDIT_PAYMENT_ROUTES = {
     request: { query: NoParameters, paymentId },
     responses: okJson(AuditVerification),
     handle: async (deps, input, reply) => {
-      const found = await find(deps, input, reply, 'VERIFY');
+      const found = await findHistory(deps, input, reply, 'VERIFY');
       if (found === undefined) return reply;
       return sendJson(reply, verifyPayment(found.paymentId, found));
     },
@@ -159,7 +133,7 @@ export const AUDIT_PAYMENT_ROUTES = {
     responses: okJson(AuditExplanation),
     handle: async (deps, input, reply) => {
       const { operationsMax, providers } = deps;
-      const found = await find(deps, input, reply, 'EXPLAIN');
+      const found = await findHistory(deps, input, reply, 'EXPLAIN');
       if (found === undefined) return reply;
       const command = { ...input.query, operationsMax, providers };
       const explanation = foldProven(found, (events) => {

@@ -19,6 +19,21 @@ export const AUDIT_ROUTES: RoutesOf<'audit', AuditDeps> = joinRoutes(
   AUDIT_LOG_ROUTES,
 );
 
+type Reading = Pick<AuditDeps, 'store' | 'readModels'> & Partial<Pick<AuditDeps, 'record'>>;
+
+/** What reads need that are recorded; the places of its streams are its own. */
+export const openReading = (
+  app: FastifyInstance,
+  { store, readModels, record = createRecorder(store) }: Reading,
+  limits?: StreamLimits,
+) => ({
+  store,
+  readModels,
+  record,
+  merchants: createMerchantLookup(store, readModels),
+  streams: createStreams(app, limits),
+});
+
 export const registerAuditApi = (
   app: FastifyInstance,
   authHooks: AuthHooks,
@@ -26,13 +41,11 @@ export const registerAuditApi = (
 ): void => {
   registerRoutes(app, authHooks, AUDIT_ROUTES, {
     providers: [],
-    onVerified: () => undefined,
+    onVerified: async () => undefined,
     sealingKey: undefined,
     keptHeads: () => undefined,
     ...api,
-    record: api.record ?? createRecorder(api.store),
-    merchants: createMerchantLookup(api.store, api.readModels),
-    streams: createStreams(app, limits),
+    ...openReading(app, api, limits),
     verifying: { now: false },
   });
 };

@@ -13,13 +13,13 @@ import type { At } from './audit.ts';
 import {
   chainAfter,
   exportLines,
+  logCheck,
   NOT_A_LINE,
   NOT_ITS_CHAIN,
   NOT_ITS_END,
   readManifestOf,
-  requireSeals,
-  requireWholeLog,
-  wholeLogCheck,
+  requireProof,
+  signatureReason,
 } from './export-file.ts';
 import { CommandFailed, noteMisfit } from './output.ts';
 import { publicKeyIn } from './settings.ts';
@@ -32,17 +32,21 @@ export type Source = {
 /** The stream's events up to `misfit`, the first line of the file that is not as exported. */
 type Part = { forms: StoredForm[]; misfit: AuditBreak | undefined };
 
-/** Checks the log hashes and the seals of an export, not its events; `misfit` is known once every line was passed. */
-const sealsOf = ({ completeness, log }: Manifest, publicKey: string | undefined) => {
-  const { seals, reasonFor } = wholeLogCheck(completeness, { log, publicKey });
+/** Checks log hashes, seals and signature of an export, not its events; `misfit` is known once every line was passed. */
+const proofOf = (manifest: Manifest, publicKey: string | undefined) => {
+  const { completeness, log, signature } = manifest;
+  const { seals, reasonFor } = logCheck(manifest, { log, publicKey });
   let misfit: string | undefined;
   return {
     pass: (line: ExportLine): void => {
       const reason = reasonFor(line);
       if (reason !== undefined) misfit ??= `position ${line.position}: ${reason}`;
     },
-    count: () => seals.found().seals,
-    misfit: () => misfit ?? (completeness === 'log' ? seals.missing()?.reason : undefined),
+    isThere: () => signature !== undefined || seals.found().seals > 0,
+    misfit: () =>
+      misfit ??
+      (completeness === 'log' ? seals.missing()?.reason : undefined) ??
+      signatureReason(manifest, seals.keys()),
   };
 };
 
@@ -50,7 +54,7 @@ const partOf = async (
   file: string,
   stream: string,
   manifest: Manifest,
-  seals: ReturnType<typeof sealsOf>,
+  proof: ReturnType<typeof proofOf>,
 ): Promise<Part> => {
   const forms: StoredForm[] = [];
   let last: ExportLine | undefined;
@@ -67,7 +71,7 @@ const partOf = async (
     const logHashBefore = manifest.completeness === 'log' ? (last?.logHash ?? GENESIS_HASH) : null;
     if (line.stream === stream) forms.push({ ...line, logHashBefore });
     if (line.chain !== expectedChain(line, chainAfter(last))) return upTo(line, NOT_ITS_CHAIN);
-    seals.pass(line);
+    proof.pass(line);
     last = line;
   }
   return chainAfter(last) === manifest.chain
@@ -84,9 +88,9 @@ const stateAt = (history: Pick<History, 'events' | 'broken'>, at: At): State => 
 };
 
 /**
- * Opens an export. One that does not fit its seals is shown, and ends the verb with 3; `key` is the file of a
- * public key that the seals must lead to or from. Throws CommandFailed when a file cannot be read, or the
- * export holds no event of the payment, or no seal for the key.
+ * Opens an export. One that does not fit its seals or signature is shown, and ends the verb with 3; `key` is the
+ * file of a public key that the seals must lead to or from. Throws CommandFailed when a file cannot be read, or the
+ * export holds no event of the payment, or nothing to check with the key.
  */
 export const openFileSource = async (
   paymentId: string,
@@ -94,15 +98,14 @@ export const openFileSource = async (
   key?: string,
 ): Promise<Source> => {
   const manifest = readManifestOf(file);
-  requireWholeLog(file, manifest, key);
-  const seals = sealsOf(manifest, publicKeyIn(key));
-  const { forms, misfit } = await partOf(file, streamOf(paymentId), manifest, seals);
+  const proof = proofOf(manifest, publicKeyIn(key));
+  const { forms, misfit } = await partOf(file, streamOf(paymentId), manifest, proof);
   if (misfit === undefined) {
-    const unsealed = seals.misfit();
-    if (unsealed === undefined) requireSeals(file, key, seals.count());
+    const unproven = proof.misfit();
+    if (unproven === undefined) requireProof(file, key, proof.isThere());
     noteMisfit(
-      unsealed &&
-        `${file} does not fit its seals, so it is not proven what the payment was: ${unsealed}; next: payments verify --file ${file}`,
+      unproven &&
+        `${file} is not as it was exported, so it is not proven what the payment was: ${unproven}; next: payments verify --file ${file}`,
     );
   }
   const events = forms.map((form) => decode(form));

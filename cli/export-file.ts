@@ -1,7 +1,6 @@
 /** Reads an export and its manifest, which kept elsewhere shows a cut or rewritten log later. */
 import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import {
-  type Completeness,
   type ExportLine,
   expectedChain,
   LINES_START,
@@ -10,9 +9,16 @@ import {
 import { unreadableReason } from '../shared/event-store/breaks.ts';
 import { GENESIS_HASH, hashReason, logReason, streamsCheck } from '../shared/event-store/chain.ts';
 import { decode, isReadable, unreadableAt } from '../shared/event-store/codec.ts';
-import { type Manifest, manifestShape } from '../shared/event-store/manifest.ts';
+import {
+  hasGoodSignature,
+  type Manifest,
+  manifestShape,
+  NOT_GOOD,
+} from '../shared/event-store/manifest.ts';
+import { keyIdOf } from '../shared/event-store/seals.ts';
 import { sumsOver } from '../shared/event-store/verify-log.ts';
 import { type SealsAgainst, sealsCheck } from '../shared/event-store/verify-seals.ts';
+import { isMoment } from '../shared/http/fields.ts';
 import { CommandFailed } from './output.ts';
 import { requireReadable } from './settings.ts';
 
@@ -88,45 +94,86 @@ export async function* exportLines(
   }
 }
 
-/** Throws CommandFailed where a key is named for a part of a log, whose seals seal more than is in it. */
-export const requireWholeLog = (
-  file: string,
-  { completeness }: Pick<Manifest, 'completeness'>,
-  key: string | undefined,
-): void => {
-  if (key === undefined || completeness === 'log') return;
-  throw new CommandFailed(
-    `${file} is no export of the whole log, and seals are of the whole log: leave out --key, or export without a range and for all merchants`,
-  );
-};
-
-/** Throws CommandFailed where a key is named and there is no seal to check with it. */
-export const requireSeals = (file: string, key: string | undefined, seals: number): void => {
-  if (key !== undefined && seals === 0)
+/** Throws CommandFailed where a key is named, and neither a seal nor a signature is there to check with it. */
+export const requireProof = (file: string, key: string | undefined, isProof: boolean): void => {
+  if (key !== undefined && !isProof)
     throw new CommandFailed(
-      `${file} has no seal, so ${key} proves nothing about it: its seals were taken out, or none was made yet`,
+      `${file} has no seal and no signed manifest, so ${key} proves nothing about it: they were taken out, or none was made yet`,
     );
 };
 
-/** Why a line's log hash does not follow, or does not fit the seals. For whole logs alone. */
-export const wholeLogCheck = (completeness: Completeness, against: SealsAgainst) => {
+/** Why the manifest is not the service's, by the trusted key and those of the seals, where one is known. */
+export const signatureReason = (
+  manifest: Manifest,
+  publicKeys: readonly string[] | undefined,
+): string | undefined => {
+  const { publicKey } = manifest.signature ?? {};
+  if (publicKey === undefined || hasGoodSignature(manifest, publicKeys)) return undefined;
+  return `${NOT_GOOD}: it names the key ${keyIdOf(publicKey)}`;
+};
+
+const HEAD_FIELDS = ['position', 'stream', 'revision', 'hash', 'logHash'] as const;
+
+/** Else an edited manifest would spare a whole log the check of its seals. */
+const completenessReason = ({ merchantId, range, completeness }: Manifest): string | undefined => {
+  if (Object.keys(range).length > 0) return undefined;
+  const expected = merchantId === undefined ? 'log' : 'streams';
+  return completeness === expected
+    ? undefined
+    : `the manifest names no range, and says that it is complete as ${completeness}`;
+};
+
+type Seen = ReturnType<typeof lineCheck>['seen'] & { bytes: number; sha256: string };
+
+/** Why lines that follow one another are not those of the manifest. */
+export const wholeReason = (seen: Seen, manifest: Manifest): string | undefined => {
+  if (seen.lines < manifest.count)
+    return `the file ends after this line, with ${seen.lines} of ${manifest.count} events`;
+  if (seen.lines > manifest.count)
+    return `the file holds more than the ${manifest.count} exported events`;
+  if (chainAfter(seen.last) !== manifest.chain) return NOT_ITS_END;
+  if (seen.bytes !== manifest.bytes || seen.sha256 !== manifest.sha256)
+    return 'the bytes of the file are not those that were exported';
+  const { head } = manifest;
+  if (!HEAD_FIELDS.every((field) => seen.last?.[field] === head?.[field]))
+    return 'it is not the head that the manifest names';
+  if (seen.first?.position !== manifest.first?.position)
+    return 'the first line is not the one that the manifest names';
+  return completenessReason(manifest);
+};
+
+type Scope = Pick<Manifest, 'completeness'> & Partial<Pick<Manifest, 'merchantId' | 'range'>>;
+
+/** Of all merchants between positions. Times leave gaps: those of several writers are in no order. */
+const isDense = ({ completeness, merchantId, range }: Scope): boolean => {
+  if (completeness !== 'range' || merchantId !== undefined || range === undefined) return false;
+  return (range.fromTime ?? range.to) === undefined && !isMoment(range.from ?? '');
+};
+
+/** Why a line's log hash does not follow that of the event before it, or a whole log not fit its seals. */
+export const logCheck = (scope: Scope, against: SealsAgainst) => {
   const seals = sealsCheck(against);
-  let logHash = GENESIS_HASH;
-  const reasonFor = (line: ExportLine): string | undefined => {
-    if (completeness !== 'log') return undefined;
-    const reason = logReason(line, logHash);
-    const inSeals = seals.reasonFor(line);
-    logHash = line.logHash ?? '';
-    return reason ?? inSeals;
+  const isWhole = scope.completeness === 'log';
+  const hasEach = isWhole || isDense(scope);
+  let [position, logHash]: [string, string | undefined] = ['0', isWhole ? GENESIS_HASH : undefined];
+  return {
+    seals,
+    reasonFor: (line: ExportLine): string | undefined => {
+      // SQLite numbers its events. EventStoreDB keeps no log hashes, and a range from a position on has none.
+      const isNext = hasEach || Number(line.position) === Number(position) + 1;
+      const reason = isNext && logHash !== undefined ? logReason(line, logHash) : undefined;
+      ({ position, logHash = isWhole ? '' : undefined } = line);
+      const inSeals = isWhole ? seals.reasonFor(line) : undefined;
+      return reason ?? inSeals;
+    },
   };
-  return { seals, reasonFor };
 };
 
 /** `reasonFor` gives why a line is broken, and goes on after it; `seen` are those that it was given. */
-export const lineCheck = (completeness: Completeness, against: SealsAgainst) => {
-  const inStream = streamsCheck(new Map(), completeness === 'range');
+export const lineCheck = (scope: Scope, against: SealsAgainst) => {
+  const inStream = streamsCheck(new Map(), scope.completeness === 'range');
   const sums = sumsOver();
-  const { seals, reasonFor: reasonInLog } = wholeLogCheck(completeness, against);
+  const { seals, reasonFor: reasonInLog } = logCheck(scope, against);
   const seen: { lines: number; first?: ExportLine; last?: ExportLine } = { lines: 0 };
 
   const reasonInChain = (line: ExportLine): string | undefined => {

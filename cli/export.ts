@@ -1,10 +1,9 @@
 /** `payments export`: events as they are stored, one a line, and a manifest beside them. */
 import type { Command } from 'commander';
-import type { Manifest } from '../shared/event-store/manifest.ts';
 import { isMoment } from '../shared/http/fields.ts';
-import { auditClient, pathOf, paymentPath } from './audit.ts';
+import { auditClient, pathOf } from './audit.ts';
 import { failOnBreaks, headText } from './breaks.ts';
-import { type Client, jsonOf, orFail } from './client.ts';
+import { orFail } from './client.ts';
 import { manifestFileOf } from './export-file.ts';
 import {
   dataOption,
@@ -14,57 +13,31 @@ import {
   timeValue,
   verb,
 } from './options.ts';
-import { CommandFailed, count, note, print, printJson } from './output.ts';
+import { count, note, print, printJson } from './output.ts';
 import { refuseExisting, writeExport } from './write-export.ts';
 
 type Options = Given<'from' | 'to' | 'merchant' | 'data', 'force'> & { out: string };
 
-const routeOf = (paymentId: string | undefined, { from, to }: Options): string => {
-  if (paymentId !== undefined) return paymentPath(paymentId, 'events');
-  const fromTime = from !== undefined && isMoment(from) ? from : undefined;
-  return pathOf('/audit/v1/events', {
-    from: fromTime === undefined ? from : undefined,
-    fromTime,
-    toTime: to,
-  });
+const routeOf = (payment: string | undefined, { from, to: toTime }: Options): string => {
+  const isTime = from !== undefined && isMoment(from);
+  const since = isTime ? { fromTime: from } : { from };
+  return pathOf('/audit/v1/export', { payment, ...since, toTime });
 };
 
-const NOT_SIGNED = 'the manifest is not signed, so a later change of it cannot be seen';
-
-/** An export without a signature proves less, and is better than none. */
-const signBy =
-  (client: Client) =>
-  async (manifest: Manifest): Promise<Manifest['signature']> => {
-    try {
-      return await jsonOf(client.post('/ops/v1/log/manifest', manifest));
-    } catch (error) {
-      if (!(error instanceof CommandFailed)) throw error;
-      note(`${NOT_SIGNED}: ${error.message}`);
-      return undefined;
-    }
-  };
+const NOT_SIGNED =
+  'the manifest is not signed, so a later change of it cannot be seen: what exported it has no sealing key';
 
 const exportEvents = async (paymentId: string | undefined, options: Options, command: Command) => {
-  const { from, to, out } = options;
+  const { from, to, out, data } = options;
   if (paymentId !== undefined && (from ?? to) !== undefined)
     command.error('error: --from and --to are for the whole log; leave out the payment');
   refuseExisting(out, options.force === true);
-  const client = await auditClient(options.merchant, options.data);
-  const response = await orFail(
-    await client.get(routeOf(paymentId, options), { accept: 'application/x-ndjson' }),
-  );
-  const range = {
-    ...(paymentId !== undefined && { paymentId }),
-    ...(from !== undefined && { from }),
-    ...(to !== undefined && { to }),
-  };
-  const body = response.body as unknown as AsyncIterable<Uint8Array>;
-  const { manifest, breaks } = await writeExport(
-    { body, headers: response.headers },
-    out,
-    range,
-    options.data === undefined ? signBy(client) : undefined,
-  );
+  const client = await auditClient(options.merchant, data);
+  const { body, headers } = await orFail(await client.get(routeOf(paymentId, options)));
+  const lines = body as unknown as AsyncIterable<Uint8Array>;
+  const { manifest, breaks } = await writeExport({ body: lines, headers }, out);
+  // An export without a signature proves less, and is better than none.
+  if (manifest.signature === undefined && data === undefined) note(NOT_SIGNED);
   if (options.format === 'json') printJson(manifest);
   else {
     print(`${count(manifest.count, 'event')}, ${headText(manifest.head)}`);

@@ -33,8 +33,10 @@ const show = (options: Options): void => {
   const key = readPublicKey(existingKeyIn(folderOf(options)).keyFile);
   const keyId = keyIdOf(publicKeyOf(key));
   const publicKey = key.export({ format: 'pem', type: 'spki' }).toString();
-  if (options.format === 'json') printJson({ keyId, publicKey });
-  else print(`key ${keyId}`, publicKey.trimEnd());
+  const jwk = key.export({ format: 'jwk' });
+  if (options.format === 'json') printJson({ keyId, publicKey, jwk });
+  // Readers of PEM pass over the lines before it.
+  else print(`key ${keyId}`, `jwk ${JSON.stringify(jwk)}`, publicKey.trimEnd());
 };
 
 const lockOf = (folder: string): FileLock => {
@@ -103,7 +105,9 @@ export const keysCommand = (): Command =>
     .description('The key that seals the log (docs/audit.md, Seals).')
     .addCommand(
       verb('show', 'payments keys show > sealing-key.public.pem')
-        .description('Prints the id and the public key (PEM) of the key that seals the log.')
+        .description(
+          'Prints the id and the public key (JWK and PEM) of the key that seals the log.',
+        )
         .option('--data <folder>', FOLDER)
         .addOption(formatOption())
         .action(show),

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
-import { registerAuditApi } from '../audit/routes.ts';
+import { EXPORT_ROUTES } from '../audit/export.ts';
+import { openReading, registerAuditApi } from '../audit/routes.ts';
 import { openOuterProvider } from '../command-api/open-provider.ts';
 import type { Provider } from '../command-api/provider/port.ts';
 import { type ReconcileOptions, reconcile } from '../command-api/reconcile/reconcile.ts';
@@ -151,13 +152,15 @@ const appOver = (folder: string, store: EventStore, merchant: string, sealingKey
   const { log } = createLogger({ level: 'silent', destination: 'stdout' });
   const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10 });
   const record = async () => undefined;
+  const audited = { store, readModels: noReadModels, record };
   registerAuditApi(app, trusting(merchant), {
-    store,
-    readModels: noReadModels,
+    ...audited,
     operationsMax: readSettings().maxOperationsPerPayment,
-    record,
     sealingKey,
   });
+  // Unsigned: anyone can make a folder.
+  const exporting = openReading(app, audited);
+  registerRoutes(app, trusting(merchant), EXPORT_ROUTES, { exporting });
   registerRoutes(app, trusting(merchant), RECONCILE_ROUTES, {
     record,
     streams: createStreams(app),

@@ -8,18 +8,17 @@ import {
   type LogBreaks,
   meetBreaks,
 } from '../shared/event-store/breaks.ts';
-import { hasGoodSignature, type Manifest, NOT_GOOD } from '../shared/event-store/manifest.ts';
+import type { Manifest } from '../shared/event-store/manifest.ts';
 import type { SealsFound } from '../shared/event-store/verify-seals.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import {
-  chainAfter,
   exportLines,
   lineCheck,
   manifestFileOf,
   NOT_A_LINE,
-  NOT_ITS_END,
   readManifestOf,
-  requireWholeLog,
+  signatureReason,
+  wholeReason,
 } from './export-file.ts';
 
 /** `line` is counted from 1; a removed stream has none. */
@@ -38,34 +37,6 @@ export type FileVerification = {
   sealed?: SealsFound;
 };
 
-const HEAD_FIELDS = ['position', 'stream', 'revision', 'hash', 'logHash'] as const;
-
-/** Else an edited manifest would spare a whole log the check of its seals. */
-const completenessReason = ({ merchantId, range, completeness }: Manifest): string | undefined => {
-  if (Object.keys(range).length > 0) return undefined;
-  const expected = merchantId === undefined ? 'log' : 'streams';
-  return completeness === expected
-    ? undefined
-    : `the manifest names no range, and says that it is complete as ${completeness}`;
-};
-
-const wholeReason = (seen: Scan, manifest: Manifest): string | undefined => {
-  if (seen.lines < manifest.count)
-    return `the file ends after this line, with ${seen.lines} of ${manifest.count} events`;
-  if (seen.lines > manifest.count)
-    return `the file holds more than the ${manifest.count} exported events`;
-  if (chainAfter(seen.last) !== manifest.chain) return NOT_ITS_END;
-  if (seen.bytes !== manifest.bytes || seen.sha256 !== manifest.sha256)
-    return 'the bytes of the file are not those that were exported';
-  const { last } = seen;
-  const { head } = manifest;
-  const isHead = HEAD_FIELDS.every((field) => last?.[field] === head?.[field]);
-  if (!isHead) return 'it is not the head that the manifest names';
-  if (seen.first?.position !== manifest.first?.position)
-    return 'the first line is not the one that the manifest names';
-  return completenessReason(manifest);
-};
-
 const breakAtLine = (line: number, read: ExportLine | undefined, reason: string): FileBreak => {
   if (read === undefined) return { line, position: '', stream: '', revision: 0, reason };
   return { line, ...breakOfForm(read, reason) };
@@ -76,7 +47,7 @@ type Scan = Awaited<ReturnType<typeof scan>>;
 /** Goes on past every break, up to a line that is none of an export. */
 const scan = async (file: string, manifest: Manifest, publicKey: string | undefined) => {
   const against = { log: manifest.log, publicKey };
-  const { seen, seals, reasonFor } = lineCheck(manifest.completeness, against);
+  const { seen, seals, reasonFor } = lineCheck(manifest, against);
   const { met: breaks, note, pass } = meetBreaks<FileBreak>();
   const sha256 = createHash('sha256');
   let [events, bytes, firstSealLine] = [0, 0, 0];
@@ -112,8 +83,8 @@ const scan = async (file: string, manifest: Manifest, publicKey: string | undefi
 };
 
 const breakOfWhole = (seen: Scan, manifest: Manifest): FileBreak | undefined => {
-  const isSigned = manifest.signature === undefined || hasGoodSignature(manifest, seen.keys);
-  if (!isSigned) return { position: '', stream: '', revision: 0, reason: NOT_GOOD };
+  const notGood = signatureReason(manifest, seen.keys);
+  if (notGood !== undefined) return { position: '', stream: '', revision: 0, reason: notGood };
   const reason = wholeReason(seen, manifest);
   if (reason !== undefined) return breakAtLine(seen.lines, seen.last, reason);
   return seen.untrusted && { line: seen.firstSealLine, ...seen.untrusted };
@@ -126,8 +97,7 @@ export const verifyFile = async (
   publicKey?: string,
 ): Promise<FileVerification> => {
   const manifest = readManifestOf(file, manifestFile);
-  const { head, completeness, removed = [] } = manifest;
-  requireWholeLog(file, manifest, publicKey);
+  const { head, completeness, removed = [], signature } = manifest;
   const seen = await scan(file, manifest, publicKey);
   const { events, sealed } = seen;
   const inLines = judgeBreaks(seen.breaks);
@@ -140,7 +110,7 @@ export const verifyFile = async (
     events,
     head,
     completeness,
-    signed: manifest.signature !== undefined,
+    signed: signature !== undefined,
     breaks,
     ...(completeness === 'log' ? { sealed } : {}),
     ...(broken === undefined ? {} : { broken }),

@@ -13,7 +13,7 @@ import {
   printBreaks,
 } from './breaks.ts';
 import { jsonOf, postToFollowing } from './client.ts';
-import { readManifest, requireSeals } from './export-file.ts';
+import { readManifest, requireProof } from './export-file.ts';
 import { dataOption, type Format, formatOption, type Given, keyOption, verb } from './options.ts';
 import {
   CommandFailed,
@@ -48,6 +48,9 @@ const PROVES: Record<string, string> = {
 
 const NO_KEY =
   'the seals were not checked against a key: payments verify --file <file> --key <file>';
+
+const UNCHECKED =
+  'manifest  signed by a key that was not checked: payments verify --file <file> --key <file>';
 
 const sealsLines = ({
   seals,
@@ -90,7 +93,7 @@ const findingIn = ({ finding, breaks }: Verification) =>
   notedMisfit() === undefined ? (finding ?? findingOf(breaks ?? { count: 0 })) : 'BROKEN';
 
 /** Throws CommandFailed with exit code 3 where there is a break. */
-const show = (verification: Verification, { format }: Options): void => {
+const show = (verification: Verification, { format, key }: Options): void => {
   const { broken, breaks, keptHead: kept, guarantee, signed, sealed } = verification;
   const finding = findingIn(verification);
   const isPretty = format !== 'json';
@@ -117,6 +120,7 @@ const show = (verification: Verification, { format }: Options): void => {
       `kept head  #${kept.position} found: the log holds it as exported${kept.signature === 'NONE' ? '; the manifest is not signed' : ''}`,
     );
   if (signed === false) print('manifest  not signed: an edit of it cannot be seen');
+  if (signed && key === undefined && !sealed?.seals) print(UNCHECKED);
   if (sealed !== undefined) print(...sealsLines(sealed));
   if (breaks !== undefined) printAcknowledged(breaks);
 };
@@ -169,7 +173,8 @@ const compareReadModels = async (format: Format): Promise<void> => {
 
 const verifyExport = async (file: string, { manifest, key }: Options) => {
   const verification = await verifyFile(file, manifest, publicKeyIn(key));
-  if (verification.ok) requireSeals(file, key, verification.sealed?.seals ?? 0);
+  const { ok, sealed, signed } = verification;
+  if (ok) requireProof(file, key, signed || (sealed?.seals ?? 0) > 0);
   return verification;
 };
 

@@ -6,11 +6,10 @@ import { dirname } from 'node:path';
 import {
   COMPLETENESS_HEADER,
   type Completeness,
-  GUARANTEE_HEADER,
   LOG_HEADER,
-  MERCHANT_HEADER,
   readBreakLine,
   readExportLine,
+  readManifestLine,
 } from '../audit/export-lines.ts';
 import {
   breakOfForm,
@@ -18,22 +17,22 @@ import {
   type LogBreaks,
   meetBreaks,
 } from '../shared/event-store/breaks.ts';
-import { type Manifest, manifestShape } from '../shared/event-store/manifest.ts';
+import type { Manifest } from '../shared/event-store/manifest.ts';
 import { replacePrivateFile, syncPath } from '../shared/runtime/private-files.ts';
-import { chainAfter, lineCheck, manifestFileOf } from './export-file.ts';
+import { lineCheck, manifestFileOf, wholeReason } from './export-file.ts';
 import { CommandFailed } from './output.ts';
 
 type Incoming = { body: AsyncIterable<Uint8Array>; headers: Headers };
 
-/** Undefined where the service cannot. */
-type Sign = (manifest: Manifest) => Promise<Manifest['signature']>;
-
+/** Writes the lines of events alone; the last line of the response is the manifest. */
 const writeAll = async ({ body, headers }: Incoming, handle: FileHandle) => {
   const sha256 = createHash('sha256');
   const decoder = new TextDecoder();
   const log = headers.get(LOG_HEADER) ?? undefined;
-  const { seen, reasonFor } = lineCheck(headers.get(COMPLETENESS_HEADER) as Completeness, { log });
+  const completeness = headers.get(COMPLETENESS_HEADER) as Completeness;
+  const { seen, reasonFor } = lineCheck({ completeness }, { log });
   const { met, note, pass } = meetBreaks();
+  let manifest: Manifest | undefined;
 
   /** True for a line of an event. */
   const take = (line: string): boolean => {
@@ -46,7 +45,13 @@ const writeAll = async ({ body, headers }: Incoming, handle: FileHandle) => {
       return false;
     }
     const read = readExportLine(line);
-    if (read === undefined) throw new CommandFailed('the response of the service is not an export');
+    if (read === undefined || manifest !== undefined) {
+      const last = manifest === undefined ? readManifestLine(line) : undefined;
+      if (last === undefined)
+        throw new CommandFailed('the response of the service is not an export');
+      manifest = last;
+      return false;
+    }
     const reason = reasonFor(read);
     if (reason === undefined) pass(read);
     else note(breakOfForm(read, reason));
@@ -64,44 +69,15 @@ const writeAll = async ({ body, headers }: Incoming, handle: FileHandle) => {
     bytes += taken.length;
     await handle.writeFile(taken);
   }
-  if (rest !== '')
-    throw new CommandFailed('the export ended in the middle of a line; start it again');
-  return { ...seen, bytes, sha256: sha256.digest('hex'), breaks: met };
+  if (manifest === undefined || rest !== '')
+    throw new CommandFailed('the export was cut off before its manifest; start it again');
+  const misfit = wholeReason({ ...seen, bytes, sha256: sha256.digest('hex') }, manifest);
+  if (misfit !== undefined)
+    throw new CommandFailed(`what arrived is not what was exported: ${misfit}; start it again`);
+  return { manifest, breaks: met };
 };
 
 type Written = Awaited<ReturnType<typeof writeAll>>;
-
-const headOf = ({ last }: Written): Manifest['head'] => {
-  if (last === undefined) return null;
-  const { position, hash, logHash, stream, revision } = last;
-  return { position, stream, revision, hash, ...(logHash === undefined ? {} : { logHash }) };
-};
-
-const manifestOf = (written: Written, range: Manifest['range'], headers: Headers): Manifest => {
-  const { lines, first, last, bytes, sha256, breaks } = written;
-  const log = headers.get(LOG_HEADER);
-  const merchant = headers.get(MERCHANT_HEADER);
-  const removed = breaks.kept
-    .filter(({ position }) => position === '')
-    .map(({ stream, revision, reason }) => ({ stream, revision, reason }));
-  return manifestShape.parse({
-    format: 'payments-export',
-    version: 1,
-    exportedAt: new Date().toISOString(),
-    ...(log !== null && { log }),
-    ...(merchant !== null && { merchantId: decodeURIComponent(merchant) }),
-    range,
-    completeness: headers.get(COMPLETENESS_HEADER),
-    guarantee: headers.get(GUARANTEE_HEADER),
-    count: lines,
-    first: first === undefined ? null : { position: first.position },
-    head: headOf(written),
-    ...(removed.length > 0 && { removed }),
-    chain: chainAfter(last),
-    bytes,
-    sha256,
-  });
-};
 
 /** The draft beside the file, so that a part of an export never looks whole. */
 const draftOf = (out: string): string => `${out}.part`;
@@ -130,18 +106,13 @@ const writeDraft = async (incoming: Incoming, out: string): Promise<Written> => 
 export const writeExport = async (
   incoming: Incoming,
   out: string,
-  range: Manifest['range'],
-  sign: Sign = async () => undefined,
 ): Promise<{ manifest: Manifest; breaks: LogBreaks }> => {
-  const written = await writeDraft(incoming, out);
-  const unsigned = manifestOf(written, range, incoming.headers);
-  const signature = await sign(unsigned);
-  const manifest = { ...unsigned, ...(signature && { signature }) };
+  const { manifest, breaks } = await writeDraft(incoming, out);
   // Before the file: after a crash in between there is no export without its kept head.
   await replacePrivateFile(manifestFileOf(out), `${JSON.stringify(manifest, null, 2)}\n`);
   renameSync(draftOf(out), out);
   await syncPath(dirname(out));
-  return { manifest, breaks: judgeBreaks(written.breaks) };
+  return { manifest, breaks: judgeBreaks(breaks) };
 };
 
 /** Undefined too where the folder cannot be read: opening the draft then fails, with the reason. */

@@ -1,7 +1,7 @@
 /**
  * The event store keeps a check value of the idempotency secret (gaps §8): a process with another
  * secret appends nothing, for it would charge repeats again. A secret is changed by naming the one
- * before it too (ADR-0105); each change is an event.
+ * before it too (ADR-0105); each change is an event, and so is the end of a rotation: a change to itself.
  */
 import { expectedAfter, timeAfter } from '../shared/event-store/codec.ts';
 import { RevisionConflict, StoreUnavailable } from '../shared/event-store/errors.ts';
@@ -18,23 +18,20 @@ const STREAM = auditStreamOf('idempotency-secret');
 
 type SecretStore = Pick<EventStore, 'claimMeta' | 'readStream' | 'append'>;
 
-const checkOf = ({ event }: RecordedEvent): string[] =>
-  event.type === 'IdempotencySecretChanged' ? [event.data.check] : [];
-
+/** Check values of the current secret, of all before it, and of those that the last rotation still recognises. */
 const knownTo = async (store: SecretStore, own: string) => {
-  const first = await store.claimMeta('idempotency-check', own);
+  let check = await store.claimMeta('idempotency-check', own);
+  let [older, recognised]: [string[], string[]] = [[], []];
   const changes = await store.readStream(STREAM);
-  const older = [first, ...changes.flatMap(checkOf)];
-  return { check: older.pop(), older, last: changes.at(-1) };
-};
-
-/** Another text in the older one's place would charge repeats again. */
-const refuseForeign = (own: string, older: readonly string[], previous?: string): void => {
-  if (previous === undefined || older.length === 0) return;
-  if (previous !== own && older.includes(previous)) return;
-  throw new SecretRefused(
-    'IDEMPOTENCY_SECRET_PREVIOUS: no events were written with this secret before the current one; with it repeated requests from before the rotation would be charged again. Name the secret before the current one',
-  );
+  for (const { event } of changes) {
+    if (event.type !== 'IdempotencySecretChanged') continue;
+    const before = check;
+    check = event.data.check;
+    const isLeft = (one: string): boolean => one !== check;
+    older = [...older, before].filter(isLeft);
+    recognised = before === check ? [] : [...recognised, before].filter(isLeft);
+  }
+  return { check, older, recognised, last: changes.at(-1) };
 };
 
 const recordChange = async (
@@ -48,24 +45,36 @@ const recordChange = async (
   await store.append(STREAM, expectedAfter(last), [{ id, time: timeAfter(last), event, context }]);
 };
 
+const OTHER_SECRET =
+  'IDEMPOTENCY_SECRET: the events were written with another secret; with this one repeated requests would be charged again. Put the old secret back, or name it in IDEMPOTENCY_SECRET_PREVIOUS';
+const OTHER_PREVIOUS =
+  'IDEMPOTENCY_SECRET_PREVIOUS: it is not the secret before the current one; with it repeated requests from before the rotation would be charged again. Name the secret before the current one';
+const STILL_ROTATING =
+  'IDEMPOTENCY_SECRET: the rotation to the secret that IDEMPOTENCY_SECRET_PREVIOUS names has not ended; with a third one repeated requests from before it would be charged again. Put the two secrets of that rotation back, or exchange them to take it back. It ends with a start without IDEMPOTENCY_SECRET_PREVIOUS';
+
 const LOOKS_MAX = 5;
 
 const checkSecret = async (store: SecretStore, identities: Identities): Promise<void> => {
   const own = identities.checkValue();
   const previous = identities.previous?.checkValue();
   for (let looks = 0; looks < LOOKS_MAX; looks += 1) {
-    const { check, older, last } = await knownTo(store, own);
-    if (check === own) return refuseForeign(own, older, previous);
-    if (check === undefined || check !== previous) break;
+    const { check, older, recognised, last } = await knownTo(store, own);
+    const forgets = recognised.some((one) => one !== own && one !== previous);
+    if (check === own) {
+      const isEnd = previous === undefined && recognised.length > 0;
+      // Before the first change nothing can be charged again.
+      const isKnown = previous === undefined || older.length === 0 || older.includes(previous);
+      if (!isKnown || (forgets && !isEnd)) throw new SecretRefused(OTHER_PREVIOUS);
+      if (!isEnd) return;
+    } else if (check !== previous) break;
+    else if (forgets) throw new SecretRefused(STILL_ROTATING);
     try {
       return await recordChange(store, last, { check: own, previousCheck: check });
     } catch (error) {
       if (!(error instanceof RevisionConflict)) throw error;
     }
   }
-  throw new SecretRefused(
-    'IDEMPOTENCY_SECRET: the events were written with another secret; with this one repeated requests would be charged again. Put the old secret back, or name it in IDEMPOTENCY_SECRET_PREVIOUS',
-  );
+  throw new SecretRefused(OTHER_SECRET);
 };
 
 /** Checks the secret now or before the first append. Throws SecretRefused, or calls `onRefused`. */

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { LogMisfit } from '../projector/errors.ts';
+import { LogMisfit, SealFileRefused } from '../projector/errors.ts';
 import { LEDGER_VERSION } from '../provider-simulator/ledger.ts';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import { SCHEMA_VERSION } from '../shared/event-store/sqlite/schema.ts';
@@ -194,6 +194,8 @@ const IS_DAMAGE =
 /** Turns an error about a file of the folder into a DataFolderRefused; returns any other as it is. */
 export const asDataFolderRefused = <E>(error: E, folder: string): E | DataFolderRefused => {
   if (!(error instanceof Error) || error instanceof DataFolderRefused) return error;
+  // Its message names another setting.
+  if (error instanceof SealFileRefused) return error;
   // These messages already name the file or the checkpoint, and what is wrong with it.
   if (error instanceof StoreFileUnusable || error instanceof LogMisfit) {
     const next = IS_DAMAGE.test(error.message) ? `; next: payments verify --data ${folder}` : '';

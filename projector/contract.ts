@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { named, REQUIRED, requiredOr, requiredText } from '../shared/http/fields.ts';
-import { holdsLongNumber } from '../shared/runtime/card-numbers.ts';
+import { named, noteText, REQUIRED, requiredOr } from '../shared/http/fields.ts';
 import { RELAY_STATES } from './relay/status.ts';
 
 const time = () => z.string().meta({ format: 'date-time' });
@@ -180,12 +179,7 @@ export const AcknowledgeBreakRequest = z
         .string({ error: 'must be a string' })
         .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
         .optional(),
-      note: requiredText()
-        .refine((text) => text.trim() !== '', REQUIRED)
-        .refine((text) => !holdsLongNumber(text), {
-          error: 'must not hold a run of 12 digits or more: no card number may be kept',
-        })
-        .meta({ description: 'Why the break may stay; recorded.' }),
+      note: noteText('Why the break may stay; recorded.'),
     },
     {
       error:

@@ -10,6 +10,11 @@ export class LogMisfit extends Error {
   override name = 'LogMisfit';
 }
 
+/** A file of the seals; `message` begins with the setting that names another one. */
+export class SealFileRefused extends LogMisfit {
+  override name = 'SealFileRefused';
+}
+
 /** The log ends before the checkpoint of the served read models, so new ones cannot reach it. */
 export class RebuildImpossible extends Error {
   readonly code = 'REBUILD_IMPOSSIBLE';

@@ -1,14 +1,19 @@
 import type { FastifyRequest } from 'fastify';
 import type { LogBreak } from '../shared/event-store/breaks.ts';
-import { logIdOf } from '../shared/event-store/chain.ts';
 import { timeAfter } from '../shared/event-store/codec.ts';
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
-import { type Manifest, ManifestSignature, manifestShape } from '../shared/event-store/manifest.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../shared/event-store/port.ts';
 import { keyIdOf, keysOf } from '../shared/event-store/seals.ts';
 import { reject } from '../shared/http/errors.ts';
-import { contextOf, type Read, readJson } from '../shared/http/request.ts';
-import { okJson, type RoutesOf, readBy, routeWith, sendJson } from '../shared/http/route.ts';
+import { contextOf, readJson } from '../shared/http/request.ts';
+import {
+  asJson,
+  okJson,
+  type RoutesOf,
+  readBy,
+  routeWith,
+  sendJson,
+} from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { acknowledgementStreamOf } from '../shared/payment/audit-events.ts';
 import { newEventId, newUlid } from '../shared/runtime/ids.ts';
@@ -38,38 +43,14 @@ export const acknowledgeBreak = async (
 };
 
 export type LogStatusDeps = {
-  verification: Pick<ScheduledVerification, 'status'>;
-  sealer: Pick<OpenedSealer, 'last' | 'signManifest'>;
-  store: Pick<EventStore, 'append' | 'hashAt' | 'positionOf' | 'claimMeta'>;
+  verification: Pick<ScheduledVerification, 'status' | 'hasNamed'>;
+  sealer: Pick<OpenedSealer, 'last'>;
+  store: Pick<EventStore, 'append'>;
 };
 
 const readBreak = (request: FastifyRequest) => {
   const json = readJson(request);
   return json.ok ? readBy(AcknowledgeBreakRequest, json.value) : json;
-};
-
-const readManifest = (request: FastifyRequest): Read<Manifest> => {
-  const json = readJson(request);
-  if (!json.ok) return json;
-  const { data: value } = manifestShape.safeParse(json.value);
-  return value ? { ok: true, value } : { ok: false, details: ['the body must be a manifest'] };
-};
-
-/** Why the head of a manifest is not signed: else its signature could declare a sound log broken. */
-const misfitOf = async (
-  store: LogStatusDeps['store'],
-  { log, head }: Manifest,
-): Promise<string | undefined> => {
-  if (log !== (await logIdOf(store))) return 'the manifest is of another log';
-  if (head === null) return undefined;
-  try {
-    const stored = await store.hashAt(store.positionOf(head.position));
-    const isThere = stored !== null && head.hash === stored.hash;
-    if (isThere && head.logHash === (stored.logHash ?? head.logHash)) return undefined;
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-  }
-  return 'the log does not hold the head of the manifest';
 };
 
 const timeOf = (ms: number): string | null => (ms === 0 ? null : new Date(ms).toISOString());
@@ -86,6 +67,10 @@ const sealOf = ({ sealer }: LogStatusDeps) => {
   return { position: event.data.position, sealedAt, keyId: keyIdOf(keysOf(event).after) };
 };
 
+const NOT_NAMED = [
+  'the last verification of the log named no such break; verify it first: payments verify --all',
+];
+
 const route = routeWith<LogStatusDeps>();
 
 export const LOG_ROUTES = {
@@ -99,30 +84,22 @@ export const LOG_ROUTES = {
     request: {
       // A break is of the log, and so of every merchant.
       allMerchants: true,
+      person: true,
       read: readBreak,
       body: { schema: AcknowledgeBreakRequest, required: true },
     },
-    responses: okJson(BreakAcknowledged),
-    handle: async ({ store }, { principal, content }, reply) => {
+    responses: {
+      200: { description: 'The response.', content: asJson(BreakAcknowledged), unrecorded: true },
+      422: { description: 'The last verification named no such break.' },
+    },
+    handle: async ({ store, verification }, { principal, content }, reply) => {
+      if (!(await verification.hasNamed(content)))
+        return reject(reply, 'BUSINESS_RULE_VIOLATION', NOT_NAMED);
       const { actor } = principal;
       const context = contextOf({ actor, requestId: reply.request.id });
       const { time: acknowledgedAt } = await acknowledgeBreak(store, content, context);
       const { stream, revision, reason, note } = content;
       return sendJson(reply, { stream, revision, reason, note, actor, acknowledgedAt });
-    },
-  }),
-  signManifest: route({
-    request: { read: readManifest, body: { schema: manifestShape, required: true } },
-    responses: {
-      ...okJson(ManifestSignature),
-      422: { description: 'The head is not in the log, or this service has no sealing key.' },
-    },
-    handle: async ({ store, sealer }, { content: manifest }, reply) => {
-      const reason = await misfitOf(store, manifest);
-      if (reason !== undefined) return reject(reply, 'BUSINESS_RULE_VIOLATION', [reason]);
-      const signature = sealer.signManifest?.(manifest);
-      if (signature !== undefined) return sendJson(reply, signature);
-      return reject(reply, 'BUSINESS_RULE_VIOLATION', ['this service has no sealing key']);
     },
   }),
 } satisfies Partial<RoutesOf<'projector', LogStatusDeps>>;

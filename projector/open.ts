@@ -110,7 +110,7 @@ export const openProjectorSide = async (options: ProjectorSideOptions) => {
     register: (app: FastifyInstance, authHooks: AuthHooks): void => {
       const topicPrefix = topicPrefixOf(config);
       const over = { store, readModels, projector, relay, topicPrefix, verification, sealer };
-      registerProjectorApi(app, authHooks, over);
+      registerProjectorApi(app, authHooks, { ...over, sign: sealer.signManifest });
     },
     stop: async (): Promise<void> => {
       await verification.stop();

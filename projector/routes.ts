@@ -1,5 +1,7 @@
-/** The routes of the projector, all for operators (scope `ops:admin`). */
+/** The routes of the projector: those for operators (scope `ops:admin`), and the export of auditors. */
 import type { FastifyInstance } from 'fastify';
+import { EXPORT_ROUTES, type ExportDeps, type Exporting } from '../audit/export.ts';
+import { openReading } from '../audit/routes.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { joinRoutes, type RoutesOf, registerRoutes } from '../shared/http/route.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
@@ -16,22 +18,31 @@ import {
 
 export const PROJECTOR_ROUTES: RoutesOf<
   'projector',
-  ParkedDeps & ProjectionDeps & TopicDeps & RelayParkedDeps & LogStatusDeps
-> = joinRoutes(PARKED_ROUTES, LOG_ROUTES, PROJECTION_ROUTES, TOPIC_ROUTES, RELAY_PARKED_ROUTES);
+  ParkedDeps & ProjectionDeps & TopicDeps & RelayParkedDeps & LogStatusDeps & Exporting
+> = joinRoutes(
+  PARKED_ROUTES,
+  LOG_ROUTES,
+  PROJECTION_ROUTES,
+  TOPIC_ROUTES,
+  RELAY_PARKED_ROUTES,
+  EXPORT_ROUTES,
+);
 
 type ProjectorApi = TopicOptions &
   RelayParkedDeps &
   ParkedDeps &
   LogStatusDeps &
-  Pick<ProjectionDeps, 'projector'>;
+  Pick<ProjectionDeps, 'projector'> &
+  Pick<ExportDeps, 'store' | 'readModels' | 'sign'>;
 
 export const registerProjectorApi = (
   app: FastifyInstance,
   authHooks: AuthHooks,
-  { topicPrefix, ...api }: ProjectorApi,
+  { topicPrefix, sign, ...api }: ProjectorApi,
 ): void => {
-  const { store, relay } = api;
+  const { store, readModels, relay } = api;
   const topics = openTopics({ store, relay, topicPrefix });
+  const exporting = { ...openReading(app, { store, readModels }), sign };
   const streams = createStreams(app);
-  registerRoutes(app, authHooks, PROJECTOR_ROUTES, { ...topics, ...api, streams });
+  registerRoutes(app, authHooks, PROJECTOR_ROUTES, { ...topics, ...api, streams, exporting });
 };

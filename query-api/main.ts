@@ -1,7 +1,7 @@
 /** `npm run start:query-api`: the GET routes and the audit routes as a process; any number may run. */
 import { registerAuditApi } from '../audit/routes.ts';
 import { registerConsole } from '../console/routes.ts';
-import { faultsOfBreaks, openCheckRecord } from '../shared/check-record.ts';
+import { openCheckRecord, resultOfBreaks } from '../shared/check-record.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { logBreak } from '../shared/event-store/verify-log.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
@@ -54,10 +54,10 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     store,
     readModels,
     operationsMax: config.maxOperationsPerPayment,
-    onVerified: (breaks, over) => {
-      const [broken] = breaks.named;
-      if (broken !== undefined) logBreak(log, broken);
-      void verified.note({ faults: faultsOfBreaks(breaks, over), broken });
+    onVerified: async (breaks, over) => {
+      const result = resultOfBreaks(breaks, over);
+      if (result.broken !== undefined) logBreak(log, result.broken);
+      await verified.note(result);
       metrics.chainVerified(verified.now().standing === undefined);
     },
   });

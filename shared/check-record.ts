@@ -3,7 +3,13 @@
  * ledger. Any process may check; each result is kept in one document.
  */
 import { z } from 'zod';
-import { breakKeyOf, type LogBreak, type LogBreaks } from './event-store/breaks.ts';
+import {
+  breakKeyOf,
+  changesIn,
+  type LogBreak,
+  type LogBreaks,
+  type NamedBreaks,
+} from './event-store/breaks.ts';
 import type { KeyDocument } from './key-document.ts';
 
 const broken = z.object({
@@ -37,6 +43,8 @@ const checkRecord = z.object({
   standing: standing.optional(),
   /** Payments of which an event could not be read. */
   unreadable: z.array(z.string()).optional(),
+  /** Keys of the breaks that the last verification named: they alone can be acknowledged (gaps §25). */
+  named: z.array(z.string()).optional(),
 });
 export type CheckRecord = z.infer<typeof checkRecord>;
 
@@ -97,11 +105,19 @@ export type CheckResult = {
   faults: Faults;
   broken?: LogBreak | undefined;
   unreadable?: string[] | undefined;
+  named?: string[] | undefined;
+};
+
+/** Of a verification of the whole log: an event that cannot be read is no fault of the log. */
+export const resultOfBreaks = (breaks: NamedBreaks, over: Faults['over']): CheckResult => {
+  const changes = changesIn(breaks);
+  const [broken] = changes.named;
+  return { faults: faultsOfBreaks(changes, over), broken, named: breaks.named.map(breakKeyOf) };
 };
 
 const recordAfter = (
   before: CheckRecord,
-  { faults, broken, unreadable }: CheckResult,
+  { faults, broken, unreadable, named }: CheckResult,
   lastRunMs: number,
 ): CheckRecord => {
   const standing = standingAfter(before.standing, faults, isoOf(lastRunMs));
@@ -111,6 +127,7 @@ const recordAfter = (
     ...(broken && { broken }),
     ...(standing && { standing }),
     ...(unreadable && { unreadable }),
+    ...(named && { named }),
   };
 };
 

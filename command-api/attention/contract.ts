@@ -3,11 +3,9 @@ import {
   choice,
   limitParameter,
   named,
+  noteText,
   parameterText,
-  REQUIRED,
-  requiredText,
 } from '../../shared/http/fields.ts';
-import { holdsLongNumber } from '../../shared/runtime/card-numbers.ts';
 
 /** Stored in acknowledgements, and labels of metrics (gaps §25). */
 export const ATTENTION_REASONS = [
@@ -66,12 +64,7 @@ export const AttentionParameters = z.strictObject(
 export const AttentionNote = z
   .strictObject(
     {
-      note: requiredText()
-        .refine((text) => text.trim() !== '', REQUIRED)
-        .refine((text) => !holdsLongNumber(text), {
-          error: 'must not hold a run of 12 digits or more: no card number may be kept',
-        })
-        .meta({ description: 'What was found out; recorded.' }),
+      note: noteText('What was found out; recorded.'),
     },
     { error: 'the body must hold note alone' },
   )

@@ -55,6 +55,10 @@ type Found = Omit<AttentionItem, 'id'> & {
 const idOf = ({ reason, subject, time }: Found): string =>
   `att_${crockford(hash('sha256', JSON.stringify([reason, subject, time]), 'buffer'), 26)}`;
 
+/** An id for a command that is pasted into a shell. */
+const shellWord = (id: string): string =>
+  /^[A-Za-z0-9._-]+$/.test(id) ? id : `'${id.replaceAll("'", "'\\''")}'`;
+
 const isoOf = (ms: number): string => new Date(ms).toISOString();
 
 /** Of a merchant's id, or of `*`. Throws what its stores throw. */
@@ -68,7 +72,7 @@ function* itemsOf(
   const about = { paymentId, subject };
   const sum = `${operation} of ${(one.amountMinor / 100).toFixed(2)} ${one.currency}`;
   const now = commands.nowMs();
-  const next = `payments reconcile ${paymentId}`;
+  const next = `payments reconcile ${shellWord(paymentId)}`;
   if (state === 'UNRESOLVED' && now - Date.parse(since) > unresolvedAfterMs) {
     const sent = otherProvider === undefined ? '' : `; it was sent to ${otherProvider}`;
     const what = `The outcome of a ${sum} is not known${sent}.`;
@@ -120,14 +124,14 @@ const paymentItems: Read = async function* (deps, merchantId) {
     if (!(await owns(paymentId))) continue;
     suspects.set(paymentId, since);
     const what = `Its read model stopped at revision ${revision}: ${reason}.`;
-    const next = `payments parked retry ${paymentId}`;
+    const next = `payments parked retry ${shellWord(paymentId)}`;
     yield { reason: 'PARKED_READ_MODEL', paymentId, subject: paymentId, since, what, next };
   }
   for (const [paymentId, since] of [...suspects].slice(0, READ_MAX)) {
     const error = (await owns(paymentId)) && (await unreadableIn(deps, streamOf(paymentId)));
     if (!error) continue;
     const what = `An event cannot be read: ${error.message}.`;
-    const next = `payments verify ${paymentId}`;
+    const next = `payments verify ${shellWord(paymentId)}`;
     yield { reason: 'UNREADABLE_EVENT', paymentId, subject: paymentId, since, what, next };
   }
   const parked = await readFrom(documents.relay, parkedTopicsIn, undefined);
@@ -142,7 +146,7 @@ const paymentItems: Read = async function* (deps, merchantId) {
   for (const [paymentId, { from, reason, since }] of listed) {
     if (!(await owns(paymentId))) continue;
     const what = `Its messages to the topics stopped at revision ${from}: ${reason}.`;
-    const next = `payments topics retry ${paymentId}`;
+    const next = `payments topics retry ${shellWord(paymentId)}`;
     yield { reason: 'PARKED_TOPIC', paymentId, subject: paymentId, since, what, next };
   }
 };
@@ -176,7 +180,7 @@ const endpointItems: Read = async function* ({ store }, only) {
       if (disabled === undefined || disabled.reason === 'REQUESTED') continue;
       const why = disabled.reason === 'GONE' ? 'it answered 410' : 'it took nothing for 72 hours';
       const what = `The service disabled the endpoint ${url}: ${why}.`;
-      const next = `payments webhooks enable ${endpointId} --merchant ${merchantId}`;
+      const next = `payments webhooks enable ${endpointId} --merchant ${shellWord(merchantId)}`;
       yield { reason: 'WEBHOOK_DISABLED', subject: endpointId, since: disabled.at, what, next };
     }
   }

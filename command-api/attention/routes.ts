@@ -94,7 +94,7 @@ export const ATTENTION_ROUTES = {
     },
   }),
   acknowledgeAttention: route({
-    request: { read: readNote, body: { schema: AttentionNote, required: true } },
+    request: { person: true, read: readNote, body: { schema: AttentionNote, required: true } },
     responses: {
       ...okJson(AttentionAcknowledgement),
       404: { description: 'Nothing that needs a person has this id.' },

@@ -31,7 +31,7 @@ const TWO_AT_ONCE = ['another acknowledgement was recorded at the same moment; l
 
 export const ACKNOWLEDGE_ROUTES = {
   acknowledgeReconciliation: route({
-    request: { allMerchants: true },
+    request: { allMerchants: true, person: true },
     responses: okJson(Acknowledgement),
     handle: async ({ providerAhead }, { principal }, reply) => {
       const context = contextOf(senderOf(principal, reply));

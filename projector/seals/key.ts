@@ -1,6 +1,6 @@
 /** The sealing key and the last heads of the log: proof only on another volume than the log's. */
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ import {
   replacePrivateFile,
   syncPath,
 } from '../../shared/runtime/private-files.ts';
-import { LogMisfit } from '../errors.ts';
+import { SealFileRefused } from '../errors.ts';
 
 export const newSealingKey = (): string =>
   generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
@@ -24,7 +24,7 @@ const readOrMake = async (file: string): Promise<string> => {
     return readFileSync(file, 'utf8');
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException;
-    throw new LogMisfit(
+    throw new SealFileRefused(
       `SEALING_KEY_FILE: ${file} cannot be read or made (${code}); give its folder to the service's user`,
     );
   }
@@ -37,12 +37,12 @@ const parsed = (file: string, text: string): KeyObject => {
   } catch {
     // The parser's message may quote the file.
   }
-  throw new LogMisfit(
+  throw new SealFileRefused(
     `SEALING_KEY_FILE: ${file} holds no Ed25519 key in PEM; put its last good copy back, because the log's newest seals can be made and checked with that key alone`,
   );
 };
 
-/** Made where there is no file yet. Throws LogMisfit, one line for the operator. */
+/** Made where there is no file yet. Throws SealFileRefused. */
 export const readSealingKey = async (file: string): Promise<KeyObject> =>
   parsed(file, await readOrMake(file));
 
@@ -54,7 +54,7 @@ export const takeNextKey = async (keyFile: string): Promise<void> => {
   await syncPath(dirname(keyFile));
 };
 
-/** A change of the key was broken off after it had been recorded. Throws LogMisfit. */
+/** A change of the key was broken off after it had been recorded. Throws SealFileRefused. */
 export const isNextKey = (keyFile: string, lastKey: string | undefined): boolean => {
   const next = nextFileOf(keyFile);
   if (lastKey === undefined || !existsSync(next)) return false;
@@ -88,20 +88,46 @@ const headFile = z.union([
   z.object({ last }),
 ]);
 
+const refuseHead = (file: string, why: string): never => {
+  throw new SealFileRefused(
+    `SEALED_HEAD_FILE: ${file} ${why} name a plain file of its own, on a volume that the log is not on`,
+  );
+};
+
+/** False where there is none. Throws SealFileRefused for what must be neither read, as a pipe, nor replaced. */
+const hasHead = (file: string, keyFile: string): boolean => {
+  let found: Stats;
+  try {
+    found = lstatSync(file);
+  } catch {
+    // A folder that is missing or closed shows when the head is written.
+    return false;
+  }
+  if (!found.isFile()) refuseHead(file, 'is a link, a folder, a pipe or a device;');
+  const key = statSync(keyFile, { throwIfNoEntry: false });
+  if (key?.ino === found.ino && key.dev === found.dev)
+    refuseHead(file, 'is the sealing key itself;');
+  return true;
+};
+
+/** Throws SealFileRefused. */
 export const readHeadFile = (place: HeadPlace): HeadFile | undefined => {
   const file = headFileOf(place);
-  if (!existsSync(file)) return undefined;
+  if (!hasHead(file, place.keyFile)) return undefined;
   try {
     return headFile.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
-    throw new LogMisfit(
-      `${file} is damaged; put its last good copy back, or remove it after payments verify`,
-    );
+    const damaged = 'put its last good copy back, or move it away after payments verify';
+    return refuseHead(file, `holds no head of a log; ${damaged}; where it is something else,`);
   }
 };
 
-export const writeHeadFile = (place: HeadPlace, { sealed, last }: HeadFile): Promise<void> =>
-  replacePrivateFile(headFileOf(place), `${JSON.stringify({ ...sealed, last })}\n`);
+/** Throws SealFileRefused, and what the file system throws. */
+export const writeHeadFile = async (place: HeadPlace, { sealed, last }: HeadFile) => {
+  const file = headFileOf(place);
+  hasHead(file, place.keyFile);
+  await replacePrivateFile(file, `${JSON.stringify({ ...sealed, last })}\n`);
+};
 
 export const keptHeads = (place: KeyPlace): HeadFile | undefined =>
   place.keepsHead ? readHeadFile(place) : undefined;

@@ -39,7 +39,7 @@ export type OpenedSealer = Sealer & {
   publicKey: string | undefined;
   keptHeads(): HeadFile | undefined;
   /** Undefined where this process has no key. */
-  signManifest?(manifest: Manifest): NonNullable<Manifest['signature']>;
+  signManifest?: (manifest: Manifest) => NonNullable<Manifest['signature']>;
   running?: RunningHash;
 };
 

@@ -1,6 +1,11 @@
 /** Verifies log and indexes soon after the start, then at an interval; a break is an error line. */
-import { type Faults, faultsOfBreaks, openCheckRecord } from '../../shared/check-record.ts';
-import { changesIn, judgeBreaks, type LogBreaks } from '../../shared/event-store/breaks.ts';
+import {
+  type CheckResult,
+  type Faults,
+  openCheckRecord,
+  resultOfBreaks,
+} from '../../shared/check-record.ts';
+import { breakKeyOf, judgeBreaks, type NamedBreaks } from '../../shared/event-store/breaks.ts';
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore, LogReader } from '../../shared/event-store/port.ts';
 import type { HeadFile } from '../../shared/event-store/seals.ts';
@@ -55,7 +60,7 @@ const verifyOnce = async (
   const isChained = store.stored.guarantee === 'log';
   const removed = isChained ? [] : (await removedStreams({ store, readModels }, signal)).breaks;
   if (signal.aborted) return undefined;
-  return { events: walked.events, breaks: changesIn(judgeBreaks(walked.breaks, removed)) };
+  return { events: walked.events, breaks: judgeBreaks(walked.breaks, removed) };
 };
 
 /** Reads only the kept results before the first run. */
@@ -65,19 +70,17 @@ export const startVerification = (options: VerificationOptions) => {
   const record = openCheckRecord(document, nowMs);
   const stopping = new AbortController();
   let running: Promise<void> = Promise.resolve();
-  let noted: Promise<void> = Promise.resolve();
+  let noted: Promise<unknown> = Promise.resolve();
   let cancel = (): void => undefined;
 
-  const note = async (
-    breaks: Pick<LogBreaks, 'count' | 'named'>,
-    over: Faults['over'],
-  ): Promise<void> => {
-    const [broken] = breaks.named;
-    if (broken !== undefined) logBreak(logger, broken);
-    const saved = record.note({ faults: faultsOfBreaks(breaks, over), broken });
+  const note = async (breaks: NamedBreaks, over: Faults['over']): Promise<CheckResult> => {
+    const result = resultOfBreaks(breaks, over);
+    if (result.broken !== undefined) logBreak(logger, result.broken);
+    const saved = record.note(result);
     // A break that a signed manifest showed stands although the log's own chain is whole.
     metrics.chainVerified(record.now().standing === undefined);
     await saved;
+    return result;
   };
 
   const run = async (): Promise<void> => {
@@ -85,8 +88,8 @@ export const startVerification = (options: VerificationOptions) => {
     try {
       const walked = await verifyOnce(options, stopping.signal);
       if (walked === undefined) return;
-      await note(walked.breaks, [walked.events, 0]);
-      if (walked.breaks.count === 0) logger.info({ events: walked.events }, 'event log verified');
+      const { faults } = await note(walked.breaks, [walked.events, 0]);
+      if (faults.count === 0) logger.info({ events: walked.events }, 'event log verified');
     } catch (error) {
       logger.warn({ reason: reasonOf(error) }, 'the event log could not be verified');
     }
@@ -130,8 +133,14 @@ export const startVerification = (options: VerificationOptions) => {
   return {
     status: record.now,
     /** The result of a verification on request. */
-    note: (breaks: Pick<LogBreaks, 'count' | 'named'>, over: Faults['over']): void => {
+    note: async (breaks: NamedBreaks, over: Faults['over']): Promise<void> => {
       noted = note(breaks, over);
+      await noted;
+    },
+    /** Also by another process: false for a break that the last verification did not name. */
+    hasNamed: async (broken: Parameters<typeof breakKeyOf>[0]): Promise<boolean> => {
+      await record.load();
+      return record.now().named?.includes(breakKeyOf(broken)) ?? false;
     },
     stop: async (): Promise<void> => {
       stopping.abort();

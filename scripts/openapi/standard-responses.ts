@@ -30,7 +30,8 @@ const FOR_OTHERS: Responses = {
 };
 
 const OF_ALL = { 403: { description: 'The token lacks the scope, or is for one merchant.' } };
-const OF_PERSON = {
+const OF_PERSON = { 403: { description: 'The token lacks the scope or a `sub`.' } };
+const OF_ALL_AND_PERSON = {
   403: { description: 'The token lacks the scope or a `sub`, or is for one merchant.' },
 };
 const TOO_LARGE = { 413: { description: 'The body is above 64 KiB.' } };
@@ -60,7 +61,8 @@ export const standardResponses = (place: RoutePlace, form: RequestForm): Respons
     ...((form.query ?? form.paymentId ?? form.read) !== undefined && {
       400: { description: malformed(place) },
     }),
-    ...(form.allMerchants && (form.person ? OF_PERSON : OF_ALL)),
+    ...(form.allMerchants && OF_ALL),
+    ...(form.person && (form.allMerchants ? OF_ALL_AND_PERSON : OF_PERSON)),
     ...(form.paymentId !== undefined && { 404: { description: missing } }),
     ...(mayBeTooLarge(place, form) && TOO_LARGE),
   };

@@ -35,6 +35,8 @@ export type LogBreaks<B extends LogBreak = LogBreak> = {
   acknowledged: (B & Acknowledgement)[];
 };
 
+export type NamedBreaks = Pick<LogBreaks, 'count' | 'unreadable' | 'named'>;
+
 /** Part of stored acknowledgements, so they never change. */
 const UNREADABLE = 'it cannot be read: ';
 const UNSEALED = ' without another: seals were taken out, or the service could make none';
@@ -66,7 +68,7 @@ export const changesIn = ({
   count,
   unreadable = 0,
   named,
-}: Pick<LogBreaks, 'count' | 'unreadable' | 'named'>): Pick<LogBreaks, 'count' | 'named'> => ({
+}: NamedBreaks): Pick<LogBreaks, 'count' | 'named'> => ({
   count: count - unreadable,
   named: named.slice(0, count - unreadable),
 });

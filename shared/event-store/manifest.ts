@@ -6,52 +6,49 @@ import { isSigned, publicKeyOf } from './seals.ts';
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** Ed25519, both in base64url. */
-export const ManifestSignature = z
-  .strictObject({ publicKey: z.string(), value: z.string() })
-  .meta({ id: 'ManifestSignature' });
-
 /** The manifest of an export, version 1 (docs/audit.md). */
-export const manifestShape = z
-  .strictObject({
-    format: z.literal('payments-export'),
-    version: z.literal(1),
-    exportedAt: z.string(),
-    /** The log's id; left out by earlier versions. */
-    log: z.string().optional(),
-    /** Left out in an export for all merchants. */
-    merchantId: z.string().optional(),
-    range: z.strictObject({
-      paymentId: z.string().optional(),
-      from: z.string().optional(),
-      to: z.string().optional(),
-    }),
-    /** A `range` may begin in the middle of a stream. */
-    completeness: z.enum(['log', 'streams', 'range']),
-    guarantee: z.enum(['log', 'sealed', 'stream']),
-    count: z.int().min(0),
-    first: z.strictObject({ position: z.string() }).nullable(),
-    head: z
-      .strictObject({
-        position: z.string(),
-        stream: z.string(),
-        revision: z.int(),
-        /** Empty where the last event is not of this service. */
-        hash: hash.or(z.literal('')),
-        logHash: hash.optional(),
-      })
-      .nullable(),
-    /** Streams that the store no longer held whole; left out where there are none. */
-    removed: z
-      .array(z.strictObject({ stream: z.string(), revision: z.int(), reason: z.string() }))
-      .optional(),
-    chain: hash,
-    bytes: z.int().min(0),
-    sha256: hash,
-    /** By the sealing key, over all other fields; left out where the service had none (gaps §25). */
-    signature: ManifestSignature.optional(),
-  })
-  .meta({ id: 'ExportManifest' });
+export const manifestShape = z.strictObject({
+  format: z.literal('payments-export'),
+  version: z.literal(1),
+  exportedAt: z.string(),
+  /** The log's id; left out by earlier versions. */
+  log: z.string().optional(),
+  /** Left out in an export for all merchants. */
+  merchantId: z.string().optional(),
+  range: z.strictObject({
+    paymentId: z.string().optional(),
+    /** A position, or else a time. */
+    from: z.string().optional(),
+    /** Beside a position. */
+    fromTime: z.string().optional(),
+    to: z.string().optional(),
+    limit: z.int().optional(),
+  }),
+  /** A `range` may begin in the middle of a stream. */
+  completeness: z.enum(['log', 'streams', 'range']),
+  guarantee: z.enum(['log', 'sealed', 'stream']),
+  count: z.int().min(0),
+  first: z.strictObject({ position: z.string() }).nullable(),
+  head: z
+    .strictObject({
+      position: z.string(),
+      stream: z.string(),
+      revision: z.int(),
+      /** Empty where the last event is not of this service. */
+      hash: hash.or(z.literal('')),
+      logHash: hash.optional(),
+    })
+    .nullable(),
+  /** Streams that the store no longer held whole, and where the log could not be read on; left out for none. */
+  removed: z
+    .array(z.strictObject({ stream: z.string(), revision: z.int(), reason: z.string() }))
+    .optional(),
+  chain: hash,
+  bytes: z.int().min(0),
+  sha256: hash,
+  /** By the sealing key, over all other fields; left out where the service had none (gaps §25). Both are in base64url. */
+  signature: z.strictObject({ publicKey: z.string(), value: z.string() }).optional(),
+});
 export type Manifest = z.infer<typeof manifestShape>;
 
 /** Wire format. Never change it: every signature made before would be wrong. */

@@ -1,5 +1,6 @@
 /** The kinds of field in requests, in our own words: no text of zod reaches a client (gaps §3). */
 import { z } from 'zod';
+import { holdsLongNumber } from '../runtime/card-numbers.ts';
 
 /** RFC 3339. */
 const DATE_TIME =
@@ -49,6 +50,18 @@ const short = (text: z.ZodString) =>
     });
 
 export const requiredText = () => short(z.string({ error: requiredOr(NOT_TEXT) }).min(1, REQUIRED));
+
+/** A person's note, which an event keeps for ever. */
+export const noteText = (description: string) =>
+  requiredText()
+    .refine((text) => text.trim() !== '', REQUIRED)
+    .refine((text) => !holdsLongNumber(text), {
+      error: 'must not hold a run of 12 digits or more: no card number may be kept',
+    })
+    .refine((text) => !text.includes('@'), {
+      error: 'must not hold an @: no e-mail address may be kept',
+    })
+    .meta({ description });
 
 export const shortText = () => short(z.string({ error: NOT_TEXT }));
 

@@ -16,7 +16,7 @@ import type {} from './server/app.ts';
 export type RequestForm = {
   /** A token of one merchant is 403. */
   allMerchants?: true;
-  /** A token without `sub` is 403: two persons have to agree (gaps §16). */
+  /** A token without `sub` is 403: it is recorded who did it, or two have to agree (gaps §16, §25). */
   person?: true;
   /** The messages of the schema are the contract's, without the name. */
   query?: z.ZodObject;
@@ -128,7 +128,7 @@ export const readBy = <T>(schema: z.ZodType<T>, value: unknown): Read<T> => {
   return { ok: false, details: detailsOf(parsed.error.issues) };
 };
 
-const PAYMENT_ID_FORM = 'paymentId must be 1 to 32 characters of A-Z, a-z, 0-9, _ and -';
+export const PAYMENT_ID_FORM = 'must be 1 to 32 characters of A-Z, a-z, 0-9, _ and -';
 
 const NO_PAYMENT_ID =
   'paymentId is empty; the list is at /api/v1/payments, without a slash at its end';
@@ -161,7 +161,9 @@ const inputOf = (
     const { paymentId: raw } = request.params as { paymentId: string };
     paymentId = parsePaymentId(raw);
     if (paymentId === undefined)
-      return rejected(form.paymentId, [raw === '' ? NO_PAYMENT_ID : PAYMENT_ID_FORM]);
+      return rejected(form.paymentId, [
+        raw === '' ? NO_PAYMENT_ID : `paymentId ${PAYMENT_ID_FORM}`,
+      ]);
   }
   const content = form.read === undefined ? NOTHING : form.read(request);
   if (!content.ok) return rejected('INVALID_REQUEST', content.details);

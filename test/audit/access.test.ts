@@ -8,7 +8,7 @@ const { service, read, story, own, other, stop } = await openAuditStory();
 afterAll(() => stop());
 
 const PAYMENT_ROUTES = ['events', 'state', 'verify', 'explain?command=refund'];
-const LOG_ROUTES = ['/payments', '/events', '/events/stream', '/verify'];
+const LOG_ROUTES = ['/payments', '/events', '/events/stream', '/export', '/verify'];
 const ROUTES = [...PAYMENT_ROUTES.map((name) => `/payments/ID/${name}`), ...LOG_ROUTES];
 const at = (route: string, id = story): string => route.replace('ID', id);
 
@@ -42,6 +42,13 @@ describe('A1, A2: who may read what', () => {
     },
   );
 
+  test('gaps §25: the export of a foreign payment is 404 with the same bytes as of an unknown one', async () => {
+    const foreign = await read(`/export?payment=${story}`, other);
+    expectError(foreign, 404, 'PAYMENT_NOT_FOUND');
+    const unknown = await read('/export?payment=pay_unknown', other);
+    expect(timeless(foreign)).toEqual(timeless(unknown));
+  });
+
   test('a merchant finds, reads and verifies its own payments alone', async () => {
     const foreign = idOf(await service.create({}, { token: await token('m_other') }));
     const found = (await read('/payments?limit=200', other)).json.payments as {
@@ -53,6 +60,9 @@ describe('A1, A2: who may read what', () => {
     expect(new Set(events.map(({ paymentId }) => paymentId))).toEqual(new Set([foreign]));
     const lines = (await read('/events', other, NDJSON)).text.trimEnd().split('\n');
     expect(lines).toHaveLength(events.length);
+    const exported = (await read('/export', other)).text.trimEnd().split('\n');
+    expect(exported.slice(0, -1)).toEqual(lines);
+    expect(JSON.parse(exported.at(-1) ?? '').manifest).toMatchObject({ merchantId: 'm_other' });
     expect((await read('/verify', other)).json).toMatchObject({
       ok: true,
       guarantee: 'stream',

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { hashOf } from '../../shared/event-store/chain.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { runCli } from '../support/cli.ts';
-import { openInProcess, SECRET } from '../support/in-process.ts';
+import { openInProcess, SECRET, signToken } from '../support/in-process.ts';
 import {
   AT_SERVER,
   exportAndVerify,
@@ -93,6 +93,30 @@ describe('a foreign stream on EventStoreDB', () => {
       'note is required',
     ]);
     expect((await at.service.ask('POST', path, {})).status).toBe(403);
+    const beforehand = {
+      stream: 'payment-later',
+      revision: 0,
+      reason: 'no event of this service',
+      note: NOTE,
+    };
+    const refused = await at.ask('POST', path, beforehand);
+    expect([refused.status, refused.json.details]).toEqual([
+      422,
+      [
+        'the last verification of the log named no such break; verify it first: payments verify --all',
+      ],
+    ]);
+    const named = await at.ask('POST', path, { ...beforehand, note: 'ask ann@shop.example' });
+    expect([named.status, named.json.details]).toEqual([
+      400,
+      ['note must not hold an @: no e-mail address may be kept'],
+    ]);
+    const nameless = await signToken({ merchant_id: '*', scope: 'ops:admin' });
+    const unsigned = await at.service.ask('POST', path, beforehand, { token: nameless });
+    expect([unsigned.status, unsigned.json.details]).toEqual([
+      403,
+      ['this command needs a token with sub'],
+    ]);
   });
 
   test('a stream of the service that holds no payment is missed by name too', async () => {

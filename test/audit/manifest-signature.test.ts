@@ -1,8 +1,12 @@
 /** Gaps §25: what the first word of a verification says, and what a manifest may declare. */
+import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { NOT_GOOD } from '../../shared/event-store/manifest.ts';
+import { type ExportLine, readExportLine, startLines } from '../../audit/export-lines.ts';
+import { hashOf, linkLog } from '../../shared/event-store/chain.ts';
+import { NOT_GOOD, signatureOf } from '../../shared/event-store/manifest.ts';
+import { ROUTES } from '../../shared/http/route-table.ts';
 import { runCli } from '../support/cli.ts';
 import { type InProcess, openInProcess, SECRET, token } from '../support/in-process.ts';
 import { openRows, rewritten } from '../support/tampering.ts';
@@ -78,6 +82,10 @@ describe('a manifest that was edited', () => {
     ['the hash of the last event', () => ({ head: { ...manifest().head, hash: 'b'.repeat(64) } })],
     ['the log hash', () => ({ head: { ...manifest().head, logHash: 'b'.repeat(64) } })],
     ['the position', () => ({ head: { ...manifest().head, position: '1' } })],
+    ['the stream', () => ({ head: { ...manifest().head, stream: 'payment-other' } })],
+    ['the revision', () => ({ head: { ...manifest().head, revision: 7 } })],
+    ['the merchant', () => ({ merchantId: 'm_other' })],
+    ['the removed streams', () => ({ removed: [] })],
     ['the first position', () => ({ first: { position: '2' } })],
   ])(
     'in %s has no good signature: exit code 3, and nothing else changes',
@@ -95,6 +103,18 @@ describe('a manifest that was edited', () => {
     },
   );
 
+  test('and signed by a key that never sealed the log declares nothing broken', async () => {
+    const { signature: _, ...unsigned } = manifest();
+    const falseHead = { ...unsigned, head: { ...unsigned.head, stream: 'payment-other' } };
+    const { privateKey } = generateKeyPairSync('ed25519');
+    edit({ ...falseHead, signature: signatureOf(privateKey, falseHead) });
+    expect(await cli('verify', '--all', '--manifest', `${out}.manifest.json`)).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining(NOT_GOOD),
+    });
+    expect([await isBroken(), await reasons()]).toEqual(['0', []]);
+  });
+
   test('and has no signature any more is still held to its range', async () => {
     edit({ signature: undefined });
     expect((await cli('verify', '--file', out)).stdout).toMatch(/^manifest {2}not signed/m);
@@ -105,17 +125,91 @@ describe('a manifest that was edited', () => {
     });
   });
 
-  test('is not signed again: the log has to hold its head', async () => {
+  test('is signed by no route: the service signs the manifests of its own exports alone', async () => {
     const { signature: _, ...unsigned } = manifest();
-    const forged = { ...unsigned, head: { ...unsigned.head, logHash: 'b'.repeat(64) } };
-    const asking = { token: await token('*', 'audit:read') };
-    const sign = (body: object) => service.ask('POST', '/ops/v1/log/manifest', body, asking);
-    expect((await sign(unsigned)).status).toBe(200);
-    const refused = await sign(forged);
-    expect([refused.status, refused.json.details]).toEqual([
-      422,
-      ['the log does not hold the head of the manifest'],
-    ]);
+    const asking = { token: await token('*', 'audit:read ops:admin') };
+    const { status } = await service.ask('POST', '/ops/v1/log/manifest', unsigned, asking);
+    expect(status).toBe(404);
+    const taking = Object.values(ROUTES).filter(
+      ({ scope, method }) => scope === 'audit:read' && method !== 'GET',
+    );
+    expect(taking.map(({ path }) => path)).toEqual(['/audit/v1/reconcile']);
+  });
+});
+
+/** As a thief makes an export anew without the key: amounts, hashes and chain, and perhaps the log hashes. */
+const forge = (isLinked: boolean) => {
+  const lines = startLines();
+  const ends = new Map<string, string>();
+  let logHash: string | undefined;
+  const forged = readFileSync(out, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((text) => {
+      const line = readExportLine(text) as ExportLine;
+      const event = JSON.parse(line.text.replaceAll(/"amount":\d+/g, '"amount":999900'));
+      const previousHash = ends.get(line.stream) ?? event.previousHash;
+      const changed = JSON.stringify({ ...event, previousHash });
+      const hash = hashOf(changed);
+      ends.set(line.stream, hash);
+      logHash = isLinked && logHash !== undefined ? linkLog(logHash, hash) : (line.logHash ?? '');
+      return lines.next({ ...line, id: event.id, text: changed, hash, logHash });
+    });
+  writeFileSync(out, forged.join(''));
+  const { breaks: _, ...totals } = lines.totals();
+  return totals;
+};
+
+describe.each<[what: string, args: string[], said: object]>([
+  ['of one merchant', ['--merchant', 'm_test'], {}],
+  ['of what follows a position', ['--from', '2'], {}],
+  ['of the whole log', [], { completeness: 'range', range: { from: 'start' } }],
+])('a forged export %s, its hashes and chain right', (_what, args, said) => {
+  const key = () => join(service.dataDir, 'sealing-key.pem');
+  const verify = (...more: string[]) => cli('verify', '--file', out, ...more);
+  const paymentId = () => {
+    const [, id = ''] = /"stream":"payment-(pay_\w+)"/.exec(readFileSync(out, 'utf8')) ?? [];
+    return id;
+  };
+  const signedByAnother = () => {
+    const { privateKey } = generateKeyPairSync('ed25519');
+    const { signature: _, ...unsigned } = manifest();
+    edit({ signature: signatureOf(privateKey, unsigned) });
+  };
+  beforeEach(async () => {
+    const exported = await cli('export', '--out', out, '--force', ...args);
+    expect(exported.code).toBe(0);
+    for (const more of [[], ['--key', key()]])
+      expect(await verify(...more)).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test('is told by the signature, whatever else fits', async () => {
+    edit({ ...forge(true), ...said });
+    for (const found of [await verify(), await cli('events', paymentId(), '--file', out)])
+      expect(found).toMatchObject({ code: 3, stderr: expect.stringContaining(NOT_GOOD) });
+  });
+
+  test('is told by the trusted key where another one signed it', async () => {
+    edit({ ...forge(true), ...said });
+    signedByAnother();
+    expect((await verify()).stdout).toMatch(/^manifest {2}signed by a key that was not checked/m);
+    for (const found of [
+      await verify('--key', key()),
+      await cli('events', paymentId(), '--file', out, '--key', key()),
+    ])
+      expect(found).toMatchObject({ code: 3, stderr: expect.stringContaining(NOT_GOOD) });
+  });
+
+  test('is told by the log hashes where the signature was taken out, and is never proven by a key', async () => {
+    edit({ ...forge(false), ...said, signature: undefined });
+    expect(await verify()).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('it does not follow in the log'),
+    });
+    await cli('export', '--out', out, '--force', ...args);
+    edit({ ...forge(true), ...said, signature: undefined });
+    expect((await verify()).stdout).toMatch(/^manifest {2}not signed/m);
+    expect(await verify('--key', key())).toMatchObject({ code: 1, stdout: '' });
   });
 });
 

@@ -1,5 +1,8 @@
 /** The audit routes over a real event store: their responses and their errors (docs/audit.md). */
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { LINES_START } from '../../audit/export-lines.ts';
+import { hashOf } from '../../shared/event-store/chain.ts';
+import { hasGoodSignature, manifestShape } from '../../shared/event-store/manifest.ts';
 import { eventsOf, NDJSON, openAuditStory, type TimelineEvent } from '../support/audit-story.ts';
 import {
   expectError,
@@ -293,14 +296,75 @@ describe('docs/audit.md: the event log', () => {
     for (const line of text.trimEnd().split('\n')) expect(JSON.parse(line).event.time).toBe(time);
   });
 
+  test.each<[what: string, plain: () => string, own: () => string]>([
+    ['from its start', () => '/events?limit=9', () => '/export?limit=9'],
+    ['after a position', () => '/events?from=3&limit=9', () => '/export?from=3&limit=9'],
+    [
+      'before a time',
+      () => '/events?toTime=2020-01-01T00:00:00Z',
+      () => '/export?toTime=2020-01-01T00:00:00Z',
+    ],
+    ['of a payment', () => `/payments/${story}/events`, () => `/export?payment=${story}`],
+  ])(
+    'gaps §25: an export %s has the lines of the events route, then its signed manifest',
+    async (_what, plain, own) => {
+      const lines = await read(plain(), all, NDJSON);
+      const exported = await read(own(), all);
+      const named = [
+        'content-type',
+        'export-completeness',
+        'export-guarantee',
+        'export-log',
+        'export-merchant',
+      ];
+      const headersOf = ({ headers }: typeof lines) => named.map((name) => headers[name]);
+      expect(headersOf(exported)).toEqual(headersOf(lines));
+      expect(exported.text.startsWith(lines.text)).toBe(true);
+      const last = exported.text.slice(lines.text.length);
+      expect(last).toMatch(/^\{"manifest":\{.*\}\}\n$/);
+      const manifest = manifestShape.parse(JSON.parse(last).manifest);
+      const texts = lines.text
+        .split('\n')
+        .slice(0, -1)
+        .map((text) => JSON.parse(text));
+      const [first, end] = [texts[0], texts.at(-1)];
+      expect(manifest).toMatchObject({
+        log: lines.headers['export-log'],
+        count: texts.length,
+        bytes: Buffer.byteLength(lines.text),
+        sha256: hashOf(lines.text),
+        chain: end?.chain ?? LINES_START,
+        first: first ? { position: first.position } : null,
+        head: end ? { position: end.position, hash: end.hash, logHash: end.logHash } : null,
+      });
+      expect(hasGoodSignature(manifest, undefined)).toBe(true);
+    },
+  );
+
+  test.each([
+    [`/export?payment=a.b`, 'payment must be 1 to 32 characters of A-Z, a-z, 0-9, _ and -'],
+    ['/export?payment=pay_1&limit=3', 'payment is whole: no range can be given beside it'],
+    ['/export?from=nowhere', 'from must be start or a position of the log'],
+    ['/export?colour=blue', 'a parameter of another name is not known here'],
+  ])('%s is 400, and records nothing', async (path, detail) => {
+    const before = (await read('/events?limit=1000')).json.next;
+    expectError(await read(path, all), 400, 'INVALID_REQUEST', [detail]);
+    const since = eventsOf((await read(`/events?from=${before}`)).json);
+    expect(since.map(({ data }) => (data as { action?: string }).action)).toEqual(['LOG']);
+  });
+
   test('every reading is in the log: who, what and when, and no long number (gaps §4)', async () => {
     await read('/payments?q=4242424242424241&limit=3');
+    await read(`/export?payment=${story}`);
+    await read('/export?from=3&limit=1');
     const { json } = await read('/events?limit=1000');
     const readings = eventsOf(json).filter(({ type }) => type === 'AuditAccessed');
-    expect(readings.at(-2)).toMatchObject({
-      actor: 'tester',
-      data: { action: 'SEARCH', merchantId: '*', parameters: 'q=...4241&limit=3' },
-    });
+    expect(readings.at(-2)).toMatchObject({ actor: 'tester' });
+    expect(readings.slice(-4, -1).map(({ data }) => data)).toEqual([
+      { action: 'SEARCH', merchantId: '*', parameters: 'q=...4241&limit=3' },
+      { action: 'EXPORT', merchantId: '*', paymentId: story, parameters: `payment=${story}` },
+      { action: 'EXPORT', merchantId: '*', parameters: 'from=3&limit=1' },
+    ]);
     expect(readings.map(({ data }) => (data as { action: string }).action)).toEqual(
       expect.arrayContaining(['EVENTS', 'EXPORT', 'STATE', 'VERIFY', 'VERIFY_LOG', 'LOG']),
     );

@@ -59,7 +59,7 @@ describe('the events of a payment in an export of the whole log', () => {
       expect([code, stderr]).toEqual([
         3,
         expect.stringMatching(
-          /does not fit its seals, so it is not proven .* position 37: the log is not the one that was sealed at position 36; next: payments verify --file/,
+          /is not as it was exported, so it is not proven .* position 37: the log is not the one that was sealed at position 36; next: payments verify --file/,
         ),
       ]);
       expect(stdout).not.toBe('');
@@ -88,14 +88,14 @@ describe('the events of a payment in an export of the whole log', () => {
     expect(await events(out, '--key', own)).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringContaining('has no seal, so'),
+      stderr: expect.stringContaining('has no seal and no signed manifest'),
     });
     expect((await events(out)).code).toBe(0);
     await bare.close();
     const part = (await exportLog(log, join(log.folder, 'part.jsonl'), '12')).out;
     expect(await events(part, '--key', own)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('is no export of the whole log'),
+      stderr: expect.stringContaining('has no seal and no signed manifest'),
     });
     expect(await runCli(['events', 'pay_0', '--key', own])).toMatchObject({ code: 2 });
   });

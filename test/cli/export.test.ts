@@ -4,18 +4,29 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { withManifest } from '../../audit/export.ts';
 import { readExportLine } from '../../audit/export-lines.ts';
 import { openFileSource } from '../../cli/events-of-file.ts';
 import { manifestFileOf } from '../../cli/export-file.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
+import { writeExport } from '../../cli/write-export.ts';
 import { runCli } from '../support/cli.ts';
-import { exportLog, openFilledLog, openRows, rewritten } from '../support/tampering.ts';
+import {
+  exportLog,
+  openFilledLog,
+  openRows,
+  rewritten,
+  wholeExport,
+} from '../support/tampering.ts';
 
 const log = await openFilledLog();
 afterAll(() => log.close());
@@ -26,6 +37,57 @@ describe('an export', () => {
     mkdirSync(join(out, 'by-a-folder'), { recursive: true });
     await expect(exportLog(log, out)).rejects.toThrow();
     expect(existsSync(manifestFileOf(out))).toBe(true);
+  });
+});
+
+describe('gaps §25: an export that was cut off is told as that, and leaves no file', () => {
+  const out = join(log.folder, 'cut.jsonl');
+  const whole = async (): Promise<string[]> => {
+    const { texts } = withManifest(await wholeExport(log.store), undefined);
+    const parts = await Readable.from(texts(new AbortController().signal)).toArray();
+    return parts.join('').split(/(?<=\n)/);
+  };
+  const write = async (lines: readonly string[]) => {
+    const body = (async function* () {
+      yield Buffer.from(lines.join(''));
+    })();
+    return writeExport({ body, headers: new Headers({ 'export-completeness': 'log' }) }, out);
+  };
+  const CUT = 'the export was cut off before its manifest; start it again';
+
+  test.each<[what: string, change: (lines: string[]) => string[], why: string]>([
+    ['its last line', (lines) => lines.slice(0, -1), CUT],
+    ['the end of its last line', (lines) => lines.with(-1, (lines.at(-1) ?? '').trimEnd()), CUT],
+    ['all but a part of a line', ([line = '']) => [line.slice(0, 50)], CUT],
+    ['everything', () => [], CUT],
+    ['a line before the last two', (lines) => lines.toSpliced(-3, 1), 'not what was exported'],
+    ['its beginning', ([, ...lines]) => lines, 'not what was exported'],
+    ['nothing, and has a part of a line more', (lines) => [...lines, '{"po'], CUT],
+    ['nothing, and has a line more', (lines) => [...lines, '{}\n'], 'is not an export'],
+  ])('given one that lacks %s', async (_what, change, why) => {
+    await expect(write(change(await whole()))).rejects.toThrow(why);
+    expect(readdirSync(log.folder).filter((name) => name.startsWith('cut.jsonl'))).toEqual([]);
+  });
+
+  test('given one that is whole, it is written', async () => {
+    expect((await write(await whole())).manifest.count).toBe(36);
+    rmSync(out);
+    rmSync(manifestFileOf(out));
+  });
+
+  test('given a store that fails in the middle, or a reader that has left, it never gets its last line', async () => {
+    const { scan: _, ...stored } = log.store.stored;
+    const readAll: typeof stored.readAll = async (from, _limit, upTo) => {
+      if (from !== null) throw new Error('the second page fails');
+      return stored.readAll(from, 20, upTo);
+    };
+    const store = { ...log.store, stored: { ...stored, readAll } };
+    await expect(exportLog({ ...log, store }, out)).rejects.toThrow('the second page fails');
+    const { texts } = withManifest(await wholeExport(log.store), undefined);
+    await expect(Readable.from(texts(AbortSignal.abort())).toArray()).rejects.toThrow(
+      'was aborted',
+    );
+    expect(existsSync(out)).toBe(false);
   });
 });
 

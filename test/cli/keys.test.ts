@@ -83,7 +83,7 @@ describe('verify --file --key', () => {
     await bare.close();
     expect([none.code, none.stderr]).toEqual([
       1,
-      expect.stringMatching(/has no seal, so \S+ proves/),
+      expect.stringMatching(/has no seal and no signed manifest, so \S+ proves/),
     ]);
     const secret = await cli('verify', '--file', out, '--key', out);
     expect([secret.code, secret.stderr]).toEqual([
@@ -107,7 +107,10 @@ describe('payments keys', () => {
     expect(JSON.parse(asJson.stdout)).toEqual({
       keyId: keyIdOf(publicKey),
       publicKey: shown.stdout.slice(shown.stdout.indexOf('-----BEGIN')),
+      jwk: { kty: 'OKP', crv: 'Ed25519', x: publicKey },
     });
+    const [, jwk = ''] = /^jwk (.*)$/m.exec(shown.stdout) ?? [];
+    expect(JSON.parse(jwk)).toMatchObject({ kty: 'OKP', x: publicKey });
     expect(shown.stdout + asJson.stdout).not.toContain('PRIVATE');
   });
 

@@ -10,7 +10,6 @@ import { KEPT_MAX, LIVE_START, liveAfter } from '../../console/app/live-events.j
 import { headOf } from '../../console/app/pages/verify.js';
 import { placeOf } from '../../console/app/router.js';
 import { claimsOf, mayUse } from '../../console/app/session.js';
-import { manifestShape } from '../../shared/event-store/manifest.ts';
 import { principalOf, SCOPES } from '../../shared/http/auth/principal.ts';
 import { mayUse as mayUseByService } from '../../shared/http/auth/tokens.ts';
 import { holdsKnownCard } from '../../shared/runtime/card-numbers.ts';
@@ -156,24 +155,25 @@ describe('files', () => {
     }
   });
 
-  test('the manifest of an export without a line', async () => {
-    const headers = new Headers({ 'export-completeness': 'streams', 'export-guarantee': 'stream' });
-    const about = { paymentId: 'pay_1', headers, exportedAt: '2026-01-01T00:00:00.000Z' };
-    const { manifest } = await exportFiles(new Uint8Array(), about);
-    expect(JSON.parse(manifest)).toMatchObject({ count: 0, head: null, first: null, bytes: 0 });
+  const form = { position: '7', stream: 'payment-pay_1', revision: 0, hash, text: '{"a":"ü"}' };
+  const line = `${exportLine(form, LINES_START).line}\n`;
+  const broken = `${breakLine({ ...form, reason: 'its text does not have its hash' })}\n`;
+  const last = `{"manifest":{"bytes":${Buffer.byteLength(line)}}}\n`;
+  const filesOf = (text: string) => exportFiles(new TextEncoder().encode(text));
+
+  test('the line that names a break is in neither file, and all events are', () => {
+    const { bytes, manifest } = filesOf(line + broken + last) ?? {};
+    expect(new TextDecoder().decode(bytes)).toBe(line);
+    expect(JSON.parse(manifest ?? '')).toEqual({ bytes: Buffer.byteLength(line) });
   });
 
-  test('the line that names a break is in neither file, and all events are', async () => {
-    const headers = new Headers({ 'export-completeness': 'streams', 'export-guarantee': 'stream' });
-    const about = { paymentId: 'pay_1', headers, exportedAt: '2026-01-01T00:00:00.000Z' };
-    const form = { position: '7', stream: 'payment-pay_1', revision: 0, hash, text: '{"a":"ü"}' };
-    const broken = breakLine({ ...form, reason: 'its text does not have its hash' });
-    const { line, chain } = exportLine(form, LINES_START);
-    const received = new TextEncoder().encode(`${line}\n${broken}\n`);
-    const { bytes, manifest } = await exportFiles(received, about);
-    expect(new TextDecoder().decode(bytes)).toBe(`${line}\n`);
-    const head = { position: '7', hash };
-    expect(manifestShape.parse(JSON.parse(manifest))).toMatchObject({ count: 1, chain, head });
+  test.each([
+    ['no manifest', line + broken],
+    ['a part of the manifest', (line + last).slice(0, -1)],
+    ['fewer events than the manifest names', last],
+    ['nothing', ''],
+  ])('gaps §25: no file is made of an export that has %s: it was cut off', (_what, text) => {
+    expect(filesOf(text)).toBeUndefined();
   });
 });
 

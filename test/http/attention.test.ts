@@ -1,4 +1,5 @@
 /** gaps §25: each reason is produced, listed with a command that can be run, and goes. */
+import { execFileSync } from 'node:child_process';
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
@@ -67,14 +68,19 @@ const restart = async (meanwhile?: (folder: string) => void): Promise<void> => {
 };
 /** The command can be run: wrong usage is exit code 2. */
 const runNext = async ({ next }: AttentionItem) => {
-  const [program, ...args] = next.split(' ');
+  // As a person pastes it: the shell parts the words.
+  const words = execFileSync('sh', ['-c', `printf '%s\\0' ${next}`]).toString();
+  const [program, ...args] = words.split('\0').slice(0, -1);
   expect(program).toBe('payments');
   const ran = await cli(...args);
   expect([0, 1, 3]).toContain(ran.code);
   return ran;
 };
-const acknowledge = async ({ id }: AttentionItem, body: object = { note: 'TICKET-1' }) =>
-  service.ask('POST', `${LIST}/${id}/acknowledge`, body, { token: await token('*', 'ops:admin') });
+const acknowledge = async (
+  { id }: AttentionItem,
+  body: object = { note: 'TICKET-1' },
+  bearer = token('*', 'ops:admin'),
+) => service.ask('POST', `${LIST}/${id}/acknowledge`, body, { token: await bearer });
 
 const filled = temporaryFolder();
 let paymentId: string;
@@ -312,6 +318,13 @@ test('LEDGER_DIFFERS stays over a restart until acknowledged or compared again; 
   expect(await only('LEDGER_DIFFERS')).toEqual(differs);
 
   expectError(await acknowledge(differs, {}), 400, 'INVALID_REQUEST', ['note is required']);
+  expectError(await acknowledge(differs, { note: 'see ann@shop' }), 400, 'INVALID_REQUEST', [
+    'note must not hold an @: no e-mail address may be kept',
+  ]);
+  const nameless = signToken({ merchant_id: '*', scope: 'ops:admin' });
+  expectError(await acknowledge(differs, undefined, nameless), 403, 'FORBIDDEN', [
+    'this command needs a token with sub',
+  ]);
   const ledgerOnly = ['attention', '--reason', 'LEDGER_DIFFERS'];
   const asJson = await cli(...ledgerOnly, '--format', 'json');
   expect([asJson.code, JSON.parse(asJson.stdout)]).toEqual([3, [differs]]);
@@ -349,7 +362,8 @@ test('WEBHOOK_DISABLED is an endpoint that the service disabled, and not one tha
   await open({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' });
   await using receiver = await startReceiver();
   receiver.respond = (_received, response) => response.writeHead(410).end();
-  const mine = { token: await token('m_hook') };
+  const merchant = "m'1; touch pwned; $(touch pwned) #";
+  const mine = { token: await token(merchant) };
   const register = async (): Promise<string> => {
     const body = { url: receiver.url, eventTypes: ['payment.authorized'] };
     return String((await service.ask('POST', '/api/v1/webhook-endpoints', body, mine)).json.id);
@@ -361,7 +375,10 @@ test('WEBHOOK_DISABLED is an endpoint that the service disabled, and not one tha
   await until('it is disabled', async () => (await of('WEBHOOK_DISABLED')).length === 1, 60_000);
   const item = await only('WEBHOOK_DISABLED');
   expect(item).toMatchObject({ subject: gone, what: expect.stringContaining('410') });
-  expect(await items('m_hook')).toEqual([item]);
+  expect(await items(merchant)).toEqual([item]);
+  expect(item.next).toBe(
+    `payments webhooks enable ${gone} --merchant 'm'\\''1; touch pwned; $(touch pwned) #'`,
+  );
   expect(await items('m_other')).toEqual([]);
   receiver.respond = undefined;
   expect((await runNext(item)).code).toBe(0);

@@ -249,6 +249,11 @@ test('gaps §1: a process that serves none of them rejects another method of a r
   }
   const { statusCode, headers } = await app.inject({ method: 'PUT', url: '/api/v1/payments' });
   expect([statusCode, headers.allow]).toEqual([405, 'GET, POST']);
+  const elsewhere = (await app.inject({ url: '/audit/v1/export' })).json();
+  expect([elsewhere.error, elsewhere.details]).toEqual([
+    'NOT_FOUND',
+    ['another process serves this address: send requests to the gateway'],
+  ]);
   await app.close();
 });
 

@@ -14,6 +14,7 @@ import {
   type InProcess,
   idOf,
   openInProcess,
+  signToken,
   token,
 } from '../support/in-process.ts';
 import { shareOf } from '../support/long-run-share.ts';
@@ -97,6 +98,13 @@ describe('a service whose log was not put back', () => {
     ['without the scope', '*', 'audit:read'],
   ])('a token %s acknowledges nothing', async (_name, merchant, scope) => {
     expect((await acknowledgeAhead(service, merchant, scope)).status).toBe(403);
+  });
+
+  test('gaps §25: and neither does one without a sub, because it is recorded who did', async () => {
+    const nameless = await signToken({ merchant_id: '*', scope: 'ops:admin' });
+    const path = '/ops/v1/reconcile/acknowledge';
+    const refused = await service.ask('POST', path, undefined, { token: nameless });
+    expectError(refused, 403, 'FORBIDDEN', ['this command needs a token with sub']);
   });
 });
 

@@ -1,5 +1,5 @@
 /** The idempotency secret is changed: what was sent under the one before it is still recognised. */
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createIdentities } from '../../command-api/idempotency.ts';
 import { SecretRefused, withCheckedSecret } from '../../command-api/idempotency-secret.ts';
 import {
@@ -101,7 +101,53 @@ test('an older secret that wrote nothing is refused, for what it stands in for i
   for (const wrong of [OTHER, `${OLD},${OTHER}`, NEW]) {
     await expect(startWith(NEW, wrong)).rejects.toThrow(/^IDEMPOTENCY_SECRET_PREVIOUS: /);
   }
+  await startWith(NEW);
   await startWith(OTHER, NEW);
-  await startWith(OTHER, OLD);
+  // The one before the current one is recognised, and an earlier one in its place would forget it.
+  await expect(startWith(OTHER, OLD)).rejects.toThrow(/^IDEMPOTENCY_SECRET_PREVIOUS: /);
   await startWith(OTHER);
+  await startWith(OTHER, OLD);
+});
+
+describe('gaps §8: a second rotation within the time of the first', () => {
+  const log = () => {
+    const store = memoryEventStore();
+    return async (...secrets: [string, ...string[]]): Promise<void> => {
+      await withCheckedSecret(store, createIdentities(secrets), () => undefined);
+    };
+  };
+  const STILL = /^IDEMPOTENCY_SECRET: the rotation .* has not ended/;
+
+  test.each<
+    [what: string, starts: [string, ...string[]][], last: [string, ...string[]], isTaken: boolean]
+  >([
+    ['is refused', [[OLD], [NEW, OLD]], [OTHER, NEW], false],
+    ['is refused after any restart', [[OLD], [NEW, OLD], [NEW, OLD]], [OTHER, NEW], false],
+    ['is taken once the first has ended', [[OLD], [NEW, OLD], [NEW]], [OTHER, NEW], true],
+    [
+      'is refused again after the next',
+      [[OLD], [NEW, OLD], [NEW], [OTHER, NEW]],
+      [OLD, OTHER],
+      false,
+    ],
+    ['is taken where it takes the first one back', [[OLD], [NEW, OLD]], [OLD, NEW], true],
+    ['is refused where that has not ended', [[OLD], [NEW, OLD], [OLD, NEW]], [OTHER, OLD], false],
+  ])('%s', async (_what, starts, last, isTaken) => {
+    const startWith = log();
+    for (const secrets of starts) await startWith(...secrets);
+    if (isTaken) await startWith(...last);
+    else await expect(startWith(...last)).rejects.toThrow(STILL);
+    // What stood before it stands as it did.
+    if (!isTaken) await startWith(...(starts.at(-1) as [string, ...string[]]));
+  });
+
+  test('is not needed to take the first one back: repeats of before it and of after it are recognised', async () => {
+    const before = await service.create({}, { key: 'before' });
+    await restartWith(NEW, OLD);
+    const after = await service.create({}, { key: 'after' });
+    await restartWith(OLD, NEW);
+    expectReplay(await service.create({}, { key: 'before' }), before);
+    expectReplay(await service.create({}, { key: 'after' }), after);
+    expect(await service.ledger()).toHaveLength(2);
+  });
 });

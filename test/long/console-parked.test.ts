@@ -54,7 +54,7 @@ describeUnless(missing, 'parked payments', () => {
     app = made.app;
     registerProjectorApi(app, made.authHooks, {
       ...{ store, relay, projector, readModels, topicPrefix: 'payments' },
-      verification: { status: () => ({ lastRunMs: 0, lastOkMs: 0 }) },
+      verification: { status: () => ({ lastRunMs: 0, lastOkMs: 0 }), hasNamed: async () => false },
       sealer: { last: () => undefined },
     });
     registerConsole(app, made.config.tokens.merchantClaims);

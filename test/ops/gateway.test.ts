@@ -31,6 +31,7 @@ test('each request goes to the process that can answer it (architecture)', () =>
     ['@ops', 'projector'],
     ['@webhooks', 'command-api'],
     ['@reconcile', 'command-api'],
+    ['@export', 'projector'],
     ['@query', 'query-api'],
     ['@read', 'query-api'],
     ['', 'command-api'],

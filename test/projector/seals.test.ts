@@ -1,9 +1,19 @@
 /** Seals of the log: when they are made, and which changes of a log with every hash right they find. */
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { verifyFile } from '../../cli/verify-file.ts';
-import { LogMisfit } from '../../projector/errors.ts';
+import { LogMisfit, SealFileRefused } from '../../projector/errors.ts';
 import { headFileOf } from '../../projector/seals/key.ts';
 import { type OpenedSealer, openSealer } from '../../projector/seals/open.ts';
 import { rotateSealingKey } from '../../projector/seals/rotate.ts';
@@ -205,6 +215,103 @@ test('SEALED_HEAD_FILE holds the head apart from the key, and an older copy of t
     all.rows.filter(({ stream_id }) => streamOf(all, stream_id) !== SEALS_STREAM),
   );
   await expect(open({ headFile })).rejects.toThrow(/remove \S+heads\/head\.json/);
+});
+
+describe('SEALED_HEAD_FILE', () => {
+  const headFile = () => join(log.folder, 'head');
+  const makeKey = async () => {
+    await startAndStop();
+    rmSync(headFileOf({ keyFile }));
+  };
+  const PLACES: [what: string, make: (at: string) => string, said: RegExp][] = [
+    [
+      'a pipe',
+      (at) => {
+        execFileSync('mkfifo', [at]);
+        return at;
+      },
+      /is a link, a folder, a pipe or a device; name a plain file/,
+    ],
+    ['a device', () => '/dev/zero', /is a link, a folder, a pipe or a device; name a plain file/],
+    [
+      'a folder',
+      (at) => {
+        mkdirSync(at);
+        return at;
+      },
+      /is a link, a folder, a pipe or a device; name a plain file/,
+    ],
+    [
+      "the key's own file",
+      () => keyFile,
+      /is the sealing key itself; name a plain file of its own/,
+    ],
+    [
+      'the key under another name',
+      (at) => {
+        linkSync(keyFile, at);
+        return at;
+      },
+      /is the sealing key itself/,
+    ],
+    [
+      'a link to the key',
+      (at) => {
+        symlinkSync(keyFile, at);
+        return at;
+      },
+      /is a link, a folder, a pipe or a device; name a plain file/,
+    ],
+    [
+      'a link that leads nowhere',
+      (at) => {
+        symlinkSync('nowhere', at);
+        return at;
+      },
+      /is a link, a folder, a pipe or a device; name/,
+    ],
+    [
+      'another secret',
+      (at) => {
+        writeFileSync(at, 'a secret');
+        return at;
+      },
+      /holds no head of a log; .*; where it is something else, name a plain file of its own/,
+    ],
+  ];
+
+  test.each(PLACES)(
+    'that names %s is refused in one line, and nothing is read or replaced',
+    async (_what, make, said) => {
+      await makeKey();
+      const key = readFileSync(keyFile, 'utf8');
+      const at = make(headFile());
+      const before = lstatSync(at);
+      const refused = await open({ headFile: at }).catch((error: Error) => error);
+      expect(refused).toBeInstanceOf(SealFileRefused);
+      const { message } = refused as Error;
+      expect(message).toMatch(said);
+      expect(message).toMatch(new RegExp(`^SEALED_HEAD_FILE: ${at} `));
+      expect(message).not.toMatch(/remove|\n/);
+      const { ino, mode } = lstatSync(at);
+      expect([ino, mode]).toEqual([before.ino, before.mode]);
+      expect(readFileSync(keyFile, 'utf8')).toBe(key);
+    },
+  );
+
+  test('that becomes a link while the service runs is not replaced, and the head counts as not kept', async () => {
+    const warned: string[] = [];
+    const logger = { ...silent, warn: (_fields: object, text: string) => warned.push(text) };
+    const sealer = await open({ headFile: headFile() }, { store, logger });
+    symlinkSync('nowhere', headFile());
+    await add('pay_a');
+    await until('it is said', () => warned.length > 0);
+    expect(lstatSync(headFile()).isSymbolicLink()).toBe(true);
+    expect((await sealer.overdue()).headSeconds).toBeGreaterThan(0);
+    rmSync(headFile());
+    await until('it is kept', () => existsSync(headFile()));
+    await stop(sealer);
+  });
 });
 
 test('a log that cannot be sealed says for how long events have waited, until it is sealed', async () => {

@@ -1,7 +1,7 @@
 /** The scheduled verification of the whole log: when it runs, what it keeps, and what it says of a break. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { startVerification } from '../../projector/verification/schedule.ts';
-import { faultsOfBreaks, openCheckRecord } from '../../shared/check-record.ts';
+import { faultsOfBreaks, openCheckRecord, resultOfBreaks } from '../../shared/check-record.ts';
 import { fileDocument } from '../../shared/key-document.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
@@ -139,6 +139,23 @@ test('a break that could not be kept counts until a later verification is kept',
   await other.note(INTACT);
   await own.load();
   expect(own.now()).toEqual({ lastOkMs: 3, lastRunMs: 3 });
+});
+
+test('gaps §25: a break can be acknowledged that the last verification named, in whatever process', async () => {
+  const running = start(0);
+  const unreadable = { ...CHANGED, reason: 'it cannot be read: of a later version' };
+  const document = fileDocument(`${log.folder}/log-verification.json`);
+  const other = openCheckRecord(document, () => Date.UTC(2026, 10, 21));
+  expect(await running.hasNamed(CHANGED)).toBe(false);
+  await other.note(
+    resultOfBreaks({ count: 2, unreadable: 1, named: [CHANGED, unreadable] }, [36, 0]),
+  );
+  expect(await running.hasNamed(CHANGED)).toBe(true);
+  expect(await running.hasNamed(unreadable)).toBe(true);
+  expect(await running.hasNamed({ ...CHANGED, revision: 9 })).toBe(false);
+  await running.note({ count: 0, named: [] }, [36, 0]);
+  expect(await running.hasNamed(CHANGED)).toBe(false);
+  await running.stop();
 });
 
 test('with 0 nothing runs by itself, and what a person finds is noted all the same', async () => {

@@ -6,8 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { AuditDeps } from '../../audit/deps.ts';
-import { COMPLETENESS_HEADER, GUARANTEE_HEADER } from '../../audit/export-lines.ts';
-import { logLines } from '../../audit/log.ts';
+import { type Export, exportOfLog, headersOf, withManifest } from '../../audit/export.ts';
 import { createMerchantLookup } from '../../audit/merchants.ts';
 import { type KeptHead, verifyLogForms } from '../../audit/verification.ts';
 import { writeExport } from '../../cli/write-export.ts';
@@ -86,26 +85,24 @@ export const verifyOf = async (
   return result;
 };
 
-/** Exports the whole log, or what follows the position `from`, the way the command line does. */
+/** An export of the whole log, or of what follows the position `from`. */
+export const wholeExport = (store: EventStore, from?: string): Promise<Export> => {
+  const merchants = createMerchantLookup(store, noReadModels);
+  const requested = { from, fromTime: undefined, toTime: undefined, limit: undefined };
+  return exportOfLog({ store, readModels: noReadModels, merchants }, requested, undefined);
+};
+
+/** Writes it the way the command line does. */
 export const exportLog = async (
   { store, folder }: Pick<LogUnderTest, 'store' | 'folder'>,
   out = join(folder, 'log.jsonl'),
   from?: string,
 ) => {
-  const { signal } = new AbortController();
-  const requested = { from, fromTime: undefined, toTime: undefined, limit: undefined };
-  const lines = logLines(
-    { log: store, merchants: createMerchantLookup(store, noReadModels) },
-    requested,
-    undefined,
-    signal,
-  );
+  const whole = withManifest(await wholeExport(store, from), undefined);
   const body = (async function* () {
-    for await (const line of lines) yield Buffer.from(line);
+    for await (const text of whole.texts(new AbortController().signal)) yield Buffer.from(text);
   })();
-  const completeness = from === undefined ? 'log' : 'range';
-  const headers = new Headers({ [COMPLETENESS_HEADER]: completeness, [GUARANTEE_HEADER]: 'log' });
-  return { out, ...(await writeExport({ body, headers }, out, {})) };
+  return { out, ...(await writeExport({ body, headers: new Headers(headersOf(whole)) }, out)) };
 };
 
 export type Row = {

@@ -48,7 +48,7 @@ const kindFor = (method: string, path: string): Kind => {
   if (/^\/ops\/v1\/(unresolved|attention|payments|settings|reconcile|webhook-endpoints)/.test(path))
     return 'command-api';
   if (path.startsWith('/api/v1/webhook-endpoints')) return 'command-api';
-  if (path.startsWith('/ops')) return 'projector';
+  if (path.startsWith('/ops') || path.startsWith('/audit/v1/export')) return 'projector';
   const isRead = method === 'GET' || method === 'HEAD';
   return isRead && !path.startsWith('/health') ? 'query-api' : 'command-api';
 };

@@ -1,10 +1,10 @@
 /** A payment: its whole history, what was true at any revision, and what would be allowed now. */
 import { useEffect, useState } from 'preact/hooks';
-import { download, send, useAsk, useAttempt } from '../api.js';
+import { download, useAsk, useAttempt } from '../api.js';
 import { AtProvider } from '../at-provider.js';
 import { Explain } from '../explain.js';
 import { exportFiles } from '../export-file.js';
-import { numberOf, paymentPage, paymentRoute } from '../format.js';
+import { numberOf, pathOf, paymentPage, paymentRoute } from '../format.js';
 import { AtRevision } from '../moment.js';
 import { BrokenBox, Disputed, Finding, html, ProblemBox, Raw, Shown, Status } from '../parts.js';
 import { goTo } from '../router.js';
@@ -33,25 +33,32 @@ const saveFile = (name, content) => {
   URL.revokeObjectURL(address);
 };
 
-/** Undefined where the service has no sealing key. @param {object} manifest */
-const sign = async (manifest) => {
-  const outcome = await send('/ops/v1/log/manifest', manifest);
-  return outcome.ok ? outcome.value : undefined;
+const CUT_OFF = {
+  status: 0,
+  code: 'CUT_OFF',
+  sentence: 'The export was cut off before its manifest, so no file was saved.',
+  details: [],
+  next: 'Download it again.',
 };
 
-/** @param {{ paymentId: string, path: string }} props */
-const Download = ({ paymentId, path }) => {
+/** @type {(payment: string) => Promise<import('../api.js').Outcome<NonNullable<ReturnType<typeof exportFiles>>>>} */
+const readExport = async (payment) => {
+  const outcome = await download(pathOf('/audit/v1/export', { payment }));
+  if (!outcome.ok) return outcome;
+  const value = exportFiles(outcome.value.bytes);
+  return value === undefined ? { ok: false, problem: CUT_OFF } : { ok: true, value };
+};
+
+/** @param {{ paymentId: string }} props */
+const Download = ({ paymentId }) => {
   const { problem, attempt } = useAttempt();
   const [saved, setSaved] = useState('');
   const save = async () => {
-    const received = await attempt(download(path));
-    if (received === undefined) return;
+    const files = await attempt(readExport(paymentId));
+    if (files === undefined) return;
     const file = `${paymentId}.jsonl`;
-    const exportedAt = new Date().toISOString();
-    const about = { paymentId, headers: received.headers, exportedAt, sign };
-    const { bytes, manifest } = await exportFiles(received.bytes, about);
-    saveFile(`${file}.manifest.json`, manifest);
-    saveFile(file, bytes);
+    saveFile(`${file}.manifest.json`, files.manifest);
+    saveFile(file, files.bytes);
     setSaved(file);
   };
   return html`<button type="button" onClick=${save}>Download the events</button>
@@ -129,7 +136,7 @@ export const PaymentPage = ({ place: { id = '', query } }) => {
   };
   return html`<h1>Payment <span class="id">${id}</span> ${signsOf(loaded.value)}</h1>
     <${Shown} loaded=${loaded} what="the events">${(/** @type {History} */ history) => html`
-      <div class="actions"><span>Merchant <span class="id">${history.merchantId}</span></span> <button type="button" onClick=${again}>Read again</button> <${Download} paymentId=${id} path=${path} /></div>
+      <div class="actions"><span>Merchant <span class="id">${history.merchantId}</span></span> <button type="button" onClick=${again}>Read again</button> <${Download} paymentId=${id} /></div>
       ${history.broken === undefined ? html`<${Verified} verification=${verified.value} />` : html`<${BrokenBox} broken=${history.broken} />`}
       ${history.events.length > 0 && html`<${Story} paymentId=${id} history=${history} revisionText=${query.get('revision')} />`}`}<//>`;
 };

@@ -91,6 +91,7 @@ const decodable = ({ url = '/' }: { url?: string | undefined }): string => {
 };
 
 const WHERE_TO_LOOK = 'payments are at /api/v1/payments; /docs lists every address';
+const SERVED_ELSEWHERE = 'another process serves this address: send requests to the gateway';
 
 const addRefusals = (app: FastifyInstance, { servedElsewhere }: AppOptions): void => {
   const { lifecycle } = app;
@@ -98,6 +99,7 @@ const addRefusals = (app: FastifyInstance, { servedElsewhere }: AppOptions): voi
   const rejectUnknown = (request: FastifyRequest, reply: FastifyReply) => {
     const methods = methodsOf(request.raw.url ?? '');
     if (methods.length === 0) return reject(reply, 'NOT_FOUND', [WHERE_TO_LOOK]);
+    if (methods.includes(request.method)) return reject(reply, 'NOT_FOUND', [SERVED_ELSEWHERE]);
     const allow = methods.join(', ');
     return reject(reply, 'METHOD_NOT_ALLOWED', [`this address takes ${allow}`], { allow });
   };
