@@ -5,7 +5,7 @@ import { type FailingDisk, noFailingDisk, openFailingDisk } from '../support/fai
 import { SECRET, token } from '../support/in-process.ts';
 import { expectAllKept, openPaymentsIn } from '../support/ledger-and-log.ts';
 import { shareOf } from '../support/long-run-share.ts';
-import { newSeed, randomOf } from '../support/random.ts';
+import { randomOf } from '../support/random.ts';
 import { metricOf, type Service, startService } from '../support/service.ts';
 import { startServiceHere } from '../support/service-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -31,7 +31,7 @@ const untilItEnds = async (
   disk: FailingDisk,
   takenAfterMax: number,
 ): Promise<Work> => {
-  const work = newWork(service, await token('m_test'), randomOf(newSeed()), true);
+  const work = newWork(service, await token('m_test'), randomOf(), true);
   // It ends with the service; an answer that is none of ours would leave the service running.
   const working = startWriters(work, WRITERS).catch(() => undefined);
   await until('it is at work', () => work.counts.taken >= TAKEN_BEFORE);
@@ -76,7 +76,7 @@ describeUnless(missing, 'a failed fsync', () => {
         await resolved(folder.path);
         await expectAllKept(folder.path, work.acknowledged);
         process.stderr.write(
-          `failed fsync of ${round.file}: seed ${work.random.seed}, ${work.counts.taken} operations ` +
+          `failed fsync of ${round.file}: ${work.counts.taken} operations ` +
             'acknowledged, the process ended, 0 lost, 0 differences to the ledger\n',
         );
       } finally {

@@ -12,7 +12,7 @@ import {
   PAYMENTS,
   SECRET,
 } from '../support/in-process.ts';
-import { newSeed, randomOf } from '../support/random.ts';
+import { randomOf } from '../support/random.ts';
 import { noPairs, type PairLine, writePairs } from '../support/read-your-writes.ts';
 import { until } from '../support/until.ts';
 
@@ -81,8 +81,7 @@ test('P4: while the read models stand still, each of many GETs is folded from th
 });
 
 test(`P4: ${PAIRS} times GET gives what POST responded, while the projector stops and goes on`, async () => {
-  const random = randomOf(newSeed());
-  process.stderr.write(`pairs on EventStoreDB: seed ${random.seed}\n`);
+  const random = randomOf();
   const pairs = noPairs();
   let isHeld = false;
   const line: PairLine = {

@@ -7,7 +7,7 @@ import { expect, test } from '@jest/globals';
 import { freePort } from '../support/free-port.ts';
 import { SECRET, token } from '../support/in-process.ts';
 import { commandsOf, runInShell } from '../support/operations-page.ts';
-import { newSeed, randomOf } from '../support/random.ts';
+import { randomOf } from '../support/random.ts';
 import {
   type Body,
   type ServiceProcess,
@@ -54,7 +54,7 @@ test('docs/operations.md: a restored backup holds everything acknowledged before
   const folder = temporary.path;
   const settings = { JWT_SECRET: SECRET, LOG_LEVEL: 'warn' };
   await using service = await startService({ dataDir: join(folder, 'data'), env: settings });
-  const work = newWork(service, await token('m_demo'), randomOf(newSeed()));
+  const work = newWork(service, await token('m_demo'), randomOf());
   const writing = startWriters(work, WRITERS);
   writing.catch(() => undefined);
   await until('60 operations are acknowledged', () => work.counts.taken >= 60, WAIT_MS_MAX);

@@ -6,7 +6,7 @@ import { expect, test } from '@jest/globals';
 import { describeUnless } from '../support/describe-driver.ts';
 import { payment, SECRET, signToken, token } from '../support/in-process.ts';
 import { paymentsOfLog } from '../support/ledger-and-log.ts';
-import { newSeed, randomOf } from '../support/random.ts';
+import { randomOf } from '../support/random.ts';
 import { type Body, runCliProcess, type Service, startService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { noThreeProcesses, startThreeProcesses } from '../support/three-processes.ts';
@@ -79,7 +79,7 @@ const KILLS = 5;
 const OPERATIONS = 2_000;
 
 test('rebuilds killed half way: reads go on from the old read models, and the next rebuild succeeds', async () => {
-  const random = randomOf(newSeed());
+  const random = randomOf();
   using folder = temporaryFolder();
   const dataDir = folder.path;
   const kept = new Map<string, Acknowledged>();

@@ -12,6 +12,7 @@ import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { authorized, created, newEvent, timeOf } from '../support/payment-events.ts';
+import { randomOf } from '../support/random.ts';
 import {
   cleanEnv,
   LAUNCHER,
@@ -87,12 +88,13 @@ const timeOfGet = async (id: string, headers: Record<string, string>): Promise<n
 /** The 99th percentile of GETs by random ids, and the longest delay of the service's event loop meanwhile. */
 const measured = async () => {
   const headers = { authorization: `Bearer ${await service.token('m_1')}` };
+  const random = randomOf();
   const times: number[] = [];
   await metricOf(service, 'nodejs_eventloop_lag_max_seconds');
   const end = performance.now() + MEASURED_MS;
   const client = async (): Promise<void> => {
     while (performance.now() < end) {
-      times.push(await timeOfGet(paymentId(Math.floor(Math.random() * PAYMENTS)), headers));
+      times.push(await timeOfGet(paymentId(random.between(0, PAYMENTS - 1)), headers));
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, client));

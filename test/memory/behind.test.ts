@@ -10,7 +10,7 @@ import { paymentOf, streamOf } from '../../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { captured, created, newEvent } from '../support/payment-events.ts';
-import { newSeed, randomOf } from '../support/random.ts';
+import { randomOf } from '../support/random.ts';
 
 const MANY = 64;
 /** So many GETs among few ask by themselves; the others of a burst share. */
@@ -180,8 +180,7 @@ describe('of many GETs at a time', () => {
 });
 
 test('P4: among appends and a projector at random, no GET takes an older document for the newest', async () => {
-  const { seed, between, chance } = randomOf(newSeed());
-  process.stderr.write(`many GETs: seed ${seed}\n`);
+  const { between, chance } = randomOf();
   const at = setting();
   const committed = new Map<string, number>();
   let isOver = false;

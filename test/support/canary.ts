@@ -10,7 +10,7 @@ import { expect } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { luhnNumber, searchFor } from './card-search.ts';
 import { timesOf } from './long-run-share.ts';
-import { newSeed, randomOf } from './random.ts';
+import { randomOf } from './random.ts';
 import { type Service, startService } from './service.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
@@ -18,8 +18,7 @@ const PAYMENTS = '/api/v1/payments';
 const AT_ONCE = 8;
 const ROUNDS = timesOf(10, 3);
 
-/** Of the numbers of this run. */
-export const random = randomOf(newSeed());
+const random = randomOf();
 const digits = (count: number): string =>
   Array.from({ length: count }, () => random.between(0, 9)).join('');
 
