@@ -20,7 +20,7 @@ afterAll(remove);
 const WAIT_MS_MAX = 30_000;
 const CREATES = 5;
 const numberOf = (n: number): string => luhnNumber(`4711${String(n).padStart(11, '83')}`);
-const cvvOf = (n: number): string => `Q7Z${n}V`;
+const cvvOf = (n: number): string => `CVV of canary ${n}`;
 
 /** The service on a Node that writes a heap snapshot at SIGUSR2. */
 const start = async () => {

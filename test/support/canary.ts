@@ -38,7 +38,8 @@ export type Canary = { number: string; cvv: string; holderName: string };
 
 /** A card whose number and CVV are searched for afterwards. */
 const canary = (number = newNumber()): Canary => {
-  const cvv = `Q7${String(cvvs.length).padStart(4, '0')}V`;
+  // Longer than any text that ids, keys and hashes have by chance.
+  const cvv = `CVV of canary ${String(cvvs.length).padStart(4, '0')}`;
   numbers.push(number);
   cvvs.push(cvv);
   return { number, cvv, holderName: `Canary ${cvvs.length}` };
