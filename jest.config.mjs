@@ -1,9 +1,10 @@
+import { TEST_MS_MAX } from './test/support/time-bounds.ts';
+
 /** Jest with a test runner of our own: Node loads the modules and strips the types, as in production. */
 export default {
   testEnvironment: 'node',
   testRunner: '<rootDir>/test/jest/runner.mjs',
-  // A busy machine is no failure; what has to be quick is asserted where it is tested.
-  testTimeout: 50_000,
+  testTimeout: TEST_MS_MAX,
   // A worker frees hundreds of megabytes and writes what it compiled, on busy cores for longer than
   // Jest's half second.
   workerGracefulExitTimeout: 10_000,

@@ -38,7 +38,7 @@ describe(`L3: an export`, () => {
   test('that is changed anywhere is not intact, and the line is named', async () => {
     const changes = timesOf(1_500, 6 * FILE_CHANGE_NAMES.length);
     expect(await unnoticedInExport(log, verifyFile, randomOf(), changes)).toEqual([]);
-  }, 300_000);
+  });
 
   test('that is cut together with its manifest no longer fits a head or chain kept elsewhere', async () => {
     const { out: file } = await exportLog(log);
@@ -82,7 +82,7 @@ describe(`L3: the rows of the event log`, () => {
     const changes = timesOf(1_500, 4 * ROW_CHANGE_NAMES.length);
     expect(await unnoticedInRows(log, randomOf(), changes)).toEqual([]);
     expect(await verifyWhole(log.store)).toMatchObject({ ok: true });
-  }, 300_000);
+  });
 
   test('without a kept head, only a log written anew to its end passes', async () => {
     const rows = openRows(log.file);

@@ -106,6 +106,5 @@ describe('a log after its last seal', () => {
       await again[Symbol.asyncDispose]();
       expect(keptPosition()).toBeUndefined();
     },
-    120_000,
   );
 });

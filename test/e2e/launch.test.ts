@@ -204,7 +204,6 @@ test.each(shareOf(BOTH, 1))(
     await run.ended;
     rmSync(root, { recursive: true });
   },
-  240_000,
 );
 
 const WATCHED: [string, string[]][] = [

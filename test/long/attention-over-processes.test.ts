@@ -1,12 +1,10 @@
 /** gaps §25 over three processes: the command API lists what the projector did. */
-import { expect, jest, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { payment, signToken } from '../support/in-process.ts';
 import { standInMongo } from '../support/stand-in-process.ts';
 import { startThreeProcesses } from '../support/three-processes.ts';
 import { until } from '../support/until.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
-
-jest.setTimeout(120_000);
 
 test('an endpoint that the projector disabled is listed until it is enabled', async () => {
   await using readStore = await standInMongo();
@@ -33,7 +31,7 @@ test('an endpoint that the projector disabled is listed until it is enabled', as
   const merchant = { merchant_id: 'm_1' };
   const { id } = await send('POST', '/api/v1/webhook-endpoints', merchant, { url: receiver.url });
   await send('POST', '/api/v1/payments', merchant, payment());
-  await until('it is listed', async () => (await reasons()).includes('WEBHOOK_DISABLED'), 60_000);
+  await until('it is listed', async () => (await reasons()).includes('WEBHOOK_DISABLED'));
   receiver.respond = undefined;
   await send('PATCH', `/api/v1/webhook-endpoints/${id}`, merchant, { status: 'ENABLED' });
   expect(await reasons()).toEqual([]);

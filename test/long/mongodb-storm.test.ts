@@ -92,7 +92,6 @@ const ROUNDS = 8;
 const WRITERS = 4;
 const READERS = 16;
 const KINDS = ['projector', 'command-api', 'query-api'] as const;
-const BACK_MS = 30_000;
 const PAUSE_MS = 20;
 
 type Health = { engines: { readModels?: { state: string } } };
@@ -164,7 +163,7 @@ test('gaps §9: after a storm before MongoDB every process has it again, and no 
     const begun = performance.now();
     const back = Promise.all(
       processes.map((one, at) =>
-        until(`process ${at} has MongoDB again`, () => hasReadModels(one), BACK_MS),
+        until(`process ${at} has MongoDB again`, () => hasReadModels(one)),
       ),
     );
     await back.catch((error: Error) => {
@@ -177,14 +176,10 @@ test('gaps §9: after a storm before MongoDB every process has it again, and no 
     `storm before MongoDB: ${ROUNDS} rounds, back within ${Math.round(slowestMs)} ms, ${made} payments, ${reads} reads\n`,
   );
   expect(wrong).toEqual([]);
-  await until(
-    'a projector has applied everything',
-    async () => {
-      const lags = three.processes.projector.map((one) =>
-        metricOf(one, 'payments_projection_lag_events'),
-      );
-      return (await Promise.all(lags)).includes(0);
-    },
-    BACK_MS,
-  );
-}, 600_000);
+  await until('a projector has applied everything', async () => {
+    const lags = three.processes.projector.map((one) =>
+      metricOf(one, 'payments_projection_lag_events'),
+    );
+    return (await Promise.all(lags)).includes(0);
+  });
+});

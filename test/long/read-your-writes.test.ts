@@ -55,7 +55,7 @@ test(`P4: ${PAIRS} times GET gives what POST responded, while the projector stop
   report('projector paused', pairs, `${holds} pauses`);
   expect(pairs.wrong).toEqual([]);
   expect(pairs.compared).toBeGreaterThanOrEqual(PAIRS);
-}, 300_000);
+});
 
 const lineTo = (url: string, bearer: string): PairLine => {
   const send = async (path: string, init: RequestInit) => {
@@ -118,4 +118,4 @@ test(`P4: ${PAIRS} times GET gives what POST responded, over kills at random wit
   const more = `${kills} kills, read models deleted ${deleted} times, ${again}`;
   report('killed', pairs, more);
   expect(pairs.wrong).toEqual([]);
-}, 300_000);
+});

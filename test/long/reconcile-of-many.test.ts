@@ -80,4 +80,4 @@ test('of many operations the second run reads only what is new', async () => {
     `compared ${PAYMENTS} operations in ${whole.seconds.toFixed(1)} s, then ${NEW} in ${part.seconds.toFixed(2)} s\n`,
   );
   await store.close();
-}, 500_000);
+});

@@ -163,5 +163,5 @@ describe(`a call and its own fence at once`, () => {
     for (const [kind, [fences = 0, calls = 0]] of won) {
       expect([kind, fences > 0, calls > 0]).toEqual([kind, true, true]);
     }
-  }, 120_000);
+  });
 });

@@ -213,5 +213,5 @@ describe(`bytes of MongoDB`, () => {
     process.stderr.write(`bytes of MongoDB: ${tally.join(', ')}\n`);
     expect(wrong).toEqual([]);
     expect((await look()).reported).toEqual(parked);
-  }, 300_000);
+  });
 });

@@ -31,10 +31,11 @@ import { configOf, idOf, openApp, requestsTo, SECRET, token } from './in-process
 import { memoryDocument } from './memory-feed.ts';
 import { readModelsIn } from './read-models-here.ts';
 import { temporaryFolder } from './temporary-folder.ts';
+import { PATIENT } from './time-bounds.ts';
 import { until } from './until.ts';
 
 /** PROVIDER_TIMEOUT_MS + 2 s, and a little: no call can be in flight any more. */
-export const PAST_FLIGHT_MS = 7_100;
+export const PAST_FLIGHT_MS = Number(PATIENT.PROVIDER_TIMEOUT_MS) + 2_100;
 
 export type StoreFaults = {
   /** How many streams have been read. */

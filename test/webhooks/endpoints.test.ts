@@ -1,14 +1,13 @@
 /** A merchant registers an address and gets what happens to its payments there (ADR-0220). */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { openInProcess, signToken, token } from '../support/in-process.ts';
 import { until as untilWithin } from '../support/until.ts';
 import { startReceiver, verified, type WebhookReceiver } from '../support/webhook-receiver.ts';
 
 // The thread that sends keeps a thirtieth of a full CPU (docs/architecture.md).
-jest.setTimeout(400_000);
 const until = (what: string, holds: () => boolean | Promise<boolean>): Promise<void> =>
   untilWithin(what, holds, 120_000);
 

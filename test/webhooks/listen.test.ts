@@ -6,7 +6,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { endpointKey, secretTextOf, signedHeaders } from '../../shared/webhooks/signer.ts';
 import { runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
@@ -16,8 +16,6 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { allMessages } from '../support/webhook-merchant.ts';
 import { startReceiver, verified, type WebhookReceiver } from '../support/webhook-receiver.ts';
-
-jest.setTimeout(240_000);
 
 const guide = readFileSync(join(ROOT, 'docs/webhooks.md'), 'utf8');
 const codeOf = (language: string): string =>
