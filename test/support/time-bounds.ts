@@ -32,4 +32,10 @@ export const PATIENT = {
 };
 
 /** A time-out that a test waits for: everything else that it does has to end before. */
-export const AWAITED_MS = bound(1_500);
+export const AWAITED_MS = bound(2_000);
+
+/** Settings of a service whose time-outs a test waits for. */
+export const HASTY = {
+  PROVIDER_TIMEOUT_MS: String(AWAITED_MS),
+  REQUEST_BUDGET_MS: String(AWAITED_MS),
+};

@@ -34,8 +34,9 @@ import { temporaryFolder } from './temporary-folder.ts';
 import { PATIENT } from './time-bounds.ts';
 import { until } from './until.ts';
 
-/** PROVIDER_TIMEOUT_MS + 2 s, and a little: no call can be in flight any more. */
-export const PAST_FLIGHT_MS = Number(PATIENT.PROVIDER_TIMEOUT_MS) + 2_100;
+/** For so long after its intent a call may be in flight (gaps §7). */
+export const IN_FLIGHT_MS = Number(PATIENT.PROVIDER_TIMEOUT_MS) + 2_000;
+export const PAST_FLIGHT_MS = IN_FLIGHT_MS + 100;
 
 export type StoreFaults = {
   /** How many streams have been read. */
