@@ -1,4 +1,4 @@
-import { TEST_MS_MAX } from './test/support/time-bounds.ts';
+import { HANGS_MS, TEST_MS_MAX } from './test/support/time-bounds.ts';
 
 /** Jest with a test runner of our own: Node loads the modules and strips the types, as in production. */
 export default {
@@ -7,7 +7,7 @@ export default {
   testTimeout: TEST_MS_MAX,
   // A worker frees hundreds of megabytes and writes what it compiled, on busy cores for longer than
   // Jest's half second.
-  workerGracefulExitTimeout: 10_000,
+  workerGracefulExitTimeout: HANGS_MS,
   // Not among the temporary files, which end with the run: how long each file took orders the next run.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   // scripts/test.ts ends with each cause once, so Jest does not print the failures a second time.

@@ -123,7 +123,7 @@ describe('settings: the simulated provider as a process', () => {
   });
 
   test.each(shareOf(['SIGTERM', 'SIGINT'] as const, 1))(
-    '%s, sent twice: exit code 0 within 10 s, with a kept-alive connection and a hanging call',
+    'V2: %s, sent twice: exit code 0 within 10 s, with a kept-alive connection and a hanging call',
     async (signal) => {
       if (second.child.exitCode !== null) second = await start();
       const { child, exited, client } = second;

@@ -110,6 +110,7 @@ export const openTwoCommandProcesses = async (
     reconciliation: memoryDocument(),
     turn: memoryDocument(),
   };
+  const beganMs = Date.now();
   const opened: { app: FastifyInstance; side: CommandSide }[] = [];
 
   /** A process that starts now; with another provider, and settings that name it, where one is given. */
@@ -118,7 +119,7 @@ export const openTwoCommandProcesses = async (
     const ownProvider = other?.provider ?? provider;
     const faults = providerFaults();
     const storeFaults: StoreFaults = { ...NO_FAULTS };
-    /** How far this process's clock is ahead; or the time at which it stands. */
+    /** Time passes where a test says so: no call is begun too late for the other process to wait for it. */
     const clock: { aheadMs: number; standsAtMs?: number | undefined } = { aheadMs: 0 };
     const lines: LogLine[] = [];
     const write = (level: LogLine['level']) => (fields: object, message: string) =>
@@ -142,7 +143,7 @@ export const openTwoCommandProcesses = async (
         warn: write('warn'),
         error: write('error'),
       }),
-      nowMs: () => clock.standsAtMs ?? Date.now() + clock.aheadMs,
+      nowMs: () => clock.standsAtMs ?? beganMs + clock.aheadMs,
     });
     const { app, authHooks } = await openApp({ ...secrets, ...settings });
     side.register(app, authHooks);
