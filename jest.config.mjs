@@ -1,16 +1,18 @@
+import { HANGS_MS, TEST_MS_MAX } from './test/support/time-bounds.ts';
+
 /** Jest with a test runner of our own: Node loads the modules and strips the types, as in production. */
 export default {
   testEnvironment: 'node',
   testRunner: '<rootDir>/test/jest/runner.mjs',
-  // A busy machine is no failure; what has to be quick is asserted where it is tested.
-  testTimeout: 50_000,
+  testTimeout: TEST_MS_MAX,
   // A worker frees hundreds of megabytes and writes what it compiled, on busy cores for longer than
   // Jest's half second.
-  workerGracefulExitTimeout: 10_000,
+  workerGracefulExitTimeout: HANGS_MS,
   // Not among the temporary files, which end with the run: how long each file took orders the next run.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   // scripts/test.ts ends with each cause once, so Jest does not print the failures a second time.
   reporters: [['default', { summaryThreshold: Number.MAX_SAFE_INTEGER }]],
+  setupFilesAfterEnv: ['<rootDir>/test/jest/properties.ts'],
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   // For --watch, --coverage and Stryker, where Jest itself loads the modules and has Node strip their types.
   extensionsToTreatAsEsm: ['.ts'],

@@ -1,7 +1,7 @@
 /**
- * `npm test [-- paths and Jest flags]`: every test, those of test/long only with `--long`. Prints each skip
- * and, last, exactly `N passed, N failed, N skipped`. A skip that names a variable of `REQUIRE_ENGINES` (a
- * comma list) fails the run.
+ * `npm test [-- paths and Jest flags]`: every test, those of test/long only with `--long`, which draws by a
+ * new seed and prints it first. Prints each skip and, last, exactly `N passed, N failed, N skipped`. A skip
+ * that names a variable of `REQUIRE_ENGINES` (a comma list) fails the run.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
@@ -66,6 +66,13 @@ const jestArgs = (args: string[], isLong: boolean): string[] => {
   ];
 };
 
+/** The seed of a run that draws anew, or of the run that is repeated. */
+const newSeed = (): string => {
+  const { TEST_SEED = String(Date.now() % 2 ** 31) } = process.env;
+  process.stdout.write(`TEST_SEED=${TEST_SEED}\n`);
+  return TEST_SEED;
+};
+
 const runJest = (args: string[], folder: string, isLong: boolean): Promise<number> => {
   // A test file makes much garbage: V8's small young generation costs a twentieth of the run's CPU.
   const flags = [
@@ -80,6 +87,7 @@ const runJest = (args: string[], folder: string, isLong: boolean): Promise<numbe
       ...process.env,
       TMPDIR: folder,
       TEST_LONG: isLong ? '1' : '',
+      ...(isLong && { TEST_SEED: newSeed() }),
       // Compiled once for Jest's workers and their threads.
       NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/compile'),
     },

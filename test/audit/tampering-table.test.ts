@@ -19,7 +19,6 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const MERCHANT = 'm_test';
-const CAUGHT_UP_MS_MAX = 60_000;
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });
 
 const keyOf = (folder: string) => ({ SEALING_KEY_FILE: join(folder, KEY_FILE) });
@@ -201,7 +200,7 @@ const startOn = async (folder: string): Promise<Running | undefined> => {
   const url = await service.app.listen({ host: '127.0.0.1', port: 0 });
   const caughtUp = async () =>
     JSON.parse((await service.app.inject('/health/ready')).body).engines.readModels.caughtUp;
-  await until('the read models are filled', caughtUp, CAUGHT_UP_MS_MAX);
+  await until('the read models are filled', caughtUp);
   return { service, url };
 };
 
@@ -290,7 +289,7 @@ const folder = temporaryFolder();
 let original: Original;
 beforeAll(async () => {
   original = await makeOriginal(folder.path, timesOf(1_000, 60));
-}, 240_000);
+});
 afterAll(() => folder.remove());
 
 test('the page has the table, with a row for each tampering', () => {
@@ -305,5 +304,4 @@ test.each(shareOf(rows, 2).map((tampering) => [tampering.name, tampering] as con
     expect(lineOf(row)).toBe(rowsOnPage().get(name));
     expect(wronglyFine(row)).toEqual([]);
   },
-  240_000,
 );

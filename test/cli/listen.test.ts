@@ -1,10 +1,8 @@
 /** `payments listen` against a service that ends its connection and then is not there for a while. */
 import type { ServerResponse } from 'node:http';
-import { expect, jest, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { runCli } from '../support/cli.ts';
 import { httpServer } from '../support/faulty-server.ts';
-
-jest.setTimeout(240_000);
 
 test.each([
   ['', ['listen'], ': nothing\n\n'],

@@ -1,6 +1,6 @@
 /** `payments trigger`, `seed` and `docs` as a developer types them, against a running service. */
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { withOverrides } from '../../cli/dev/overrides.ts';
 import { SCENARIO_NAMES } from '../../cli/dev/scenarios.ts';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
@@ -9,12 +9,10 @@ import { httpServer } from '../support/faulty-server.ts';
 import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
 import { until } from '../support/until.ts';
 
-jest.setTimeout(240_000);
-
 let service: ServiceHere;
 beforeAll(async () => {
   service = await startServiceHere();
-}, 240_000);
+});
 afterAll(() => service[Symbol.asyncDispose]());
 
 const cli = (...args: string[]) =>

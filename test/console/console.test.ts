@@ -4,16 +4,13 @@
  */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, expect, jest, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { look } from '../support/accessibility.ts';
-import { BROWSER_MS } from '../support/browser.ts';
 import { describeConsole } from '../support/console-world.ts';
 import { idOf, signToken } from '../support/in-process.ts';
 import { testOfLongRun } from '../support/long-run-share.ts';
 import { until } from '../support/until.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
-
-jest.setTimeout(2 * BROWSER_MS);
 
 const OPERATOR = 'audit:read ops:admin ops:resolve';
 

@@ -3,15 +3,12 @@
  * columns of an event's row, the edge of the page and of a wide table, the search.
  */
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { BROWSER_MS } from '../support/browser.ts';
 import { describeConsole } from '../support/console-world.ts';
 import { APPROVED, idOf } from '../support/in-process.ts';
 import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
 import { openRows } from '../support/tampering.ts';
-
-jest.setTimeout(2 * BROWSER_MS);
 
 const phone = { width: 390, height: 844 };
 const laptop = { width: 1280, height: 800 };

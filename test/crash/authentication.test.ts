@@ -189,5 +189,4 @@ const deaths = DEATHS.toSorted((one) => (nameOf(one) === FIRST ? -1 : 0));
 test.each(shareOf(deaths, 1).map((death) => [nameOf(death), death] as const))(
   'gaps §21: dead at %s: money moves once where the shopper comes, else never',
   async (_name, death) => surviveDeath(death),
-  60_000,
 );

@@ -3,7 +3,7 @@
  * money that the earlier one moved is recorded once that one is set again, and nothing before.
  */
 import { join } from 'node:path';
-import { expect, jest, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { runCli } from '../support/cli.ts';
 import type { CrashPoint } from '../support/crash-points.ts';
 import { arm, expectDead, repeat, send, startDying, underWay } from '../support/crash-rounds.ts';
@@ -14,8 +14,6 @@ import { metricOf, type Service, unresolvedIn } from '../support/service.ts';
 import { startServiceHere } from '../support/service-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-jest.setTimeout(240_000);
 
 const start = (dataDir: string, env: NodeJS.ProcessEnv): Promise<Service> =>
   startDying(dataDir, { LOG_LEVEL: 'error', CRASH_ARMED: 'later', ...env });

@@ -3,10 +3,10 @@
  * Numbers that exist nowhere else are sent on every path (test/support/canary.ts).
  */
 import { describe, expect, test } from '@jest/globals';
-import { blocks, expectNoCardData, random, testCard } from '../support/canary.ts';
+import { blocks, expectNoCardData, testCard } from '../support/canary.ts';
 import { luhnNumber, searchFor } from '../support/card-search.ts';
 
-describe(`gaps §4, S1, S2: card data, seed ${random.seed}`, () => {
+describe('gaps §4, S1, S2: card data', () => {
   test.each([
     ['plain', (n: string) => `"${n}"`],
     ['inside other digits', (n: string) => `17${n}99`],
@@ -33,5 +33,5 @@ describe(`gaps §4, S1, S2: card data, seed ${random.seed}`, () => {
       testCard('4000000000004236', 503),
       testCard('4000000000004269', 503),
     ]);
-  }, 240_000);
+  });
 });

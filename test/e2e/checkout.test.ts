@@ -5,17 +5,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { seriousViolations } from '../support/accessibility.ts';
-import { BROWSER_MS, launchBrowser, noBrowser, openPage } from '../support/browser.ts';
+import { launchBrowser, noBrowser, openPage } from '../support/browser.ts';
 import { describeUnless } from '../support/describe-driver.ts';
 import { freePort } from '../support/free-port.ts';
 import { type InProcess, openInProcess, token } from '../support/in-process.ts';
 import { testOfLongRun } from '../support/long-run-share.ts';
 import { NODE, ROOT } from '../support/service.ts';
-
-jest.setTimeout(BROWSER_MS);
 
 type Shop = { url: string; stop(): Promise<unknown> };
 

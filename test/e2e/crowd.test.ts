@@ -131,14 +131,10 @@ const memoryOf = ({ pid }: { pid: number }): { now: number; most: number } => {
 
 /** Resolves once the memory is below this, while the other merchant goes on. */
 const untilMemoryIsBelow = (service: Service, megabytes: number): Promise<void> =>
-  until(
-    `the process has less than ${megabytes} MB`,
-    async () => {
-      await servedFor(service, 0.2);
-      return memoryOf(service).now < megabytes;
-    },
-    120_000,
-  );
+  until(`the process has less than ${megabytes} MB`, async () => {
+    await servedFor(service, 0.2);
+    return memoryOf(service).now < megabytes;
+  });
 
 const P99_MS_MAX = 250;
 /** Where every core is busy elsewhere: in comparison with the same service without the crowd. */
@@ -213,7 +209,7 @@ const withstandUnread = async ({ trickles, ...round }: Unread): Promise<void> =>
 describe('A5: a crowd of connections of one merchant leaves the others their service', () => {
   test('2,300 creates whose bodies never come: no other merchant is refused or waits', async () => {
     await withstandHalfSent(timesOf(30, 1));
-  }, 240_000);
+  });
 
   testOfLongRun.each([
     { connections: 400, listsOfEach: 1, seconds: 35 },
@@ -222,6 +218,5 @@ describe('A5: a crowd of connections of one merchant leaves the others their ser
   ])(
     '$connections connections with $listsOfEach requests each for lists of 5 MB, which read nothing, or 64 KiB each 10 s',
     (round) => withstandUnread(round),
-    400_000,
   );
 });

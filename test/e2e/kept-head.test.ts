@@ -120,6 +120,5 @@ describe('a log after its last seal', () => {
       await again[Symbol.asyncDispose]();
       expect(keptPosition()).toBeUndefined();
     },
-    120_000,
   );
 });

@@ -49,7 +49,6 @@ describeUnless(missing, 'a full disk', () => {
       }
       disk.remove();
     },
-    120_000,
   );
 });
 
@@ -68,4 +67,4 @@ test('a log that another program has locked is not ready until it lets go', asyn
     expect(await create(service)).toBe(200);
   }
   folder.remove();
-}, 120_000);
+});

@@ -1,15 +1,13 @@
 /** The commands of an operator, run against a started service (docs/operations.md). */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { payment, SECRET } from '../support/in-process.ts';
 import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
 import { stripeDouble } from '../support/stripe-double/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-jest.setTimeout(240_000);
 
 const PASSWORD = 'a-password-that-must-not-be-seen--';
 

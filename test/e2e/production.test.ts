@@ -80,7 +80,7 @@ test('the commands of the page lead to a service with a payment, a backup and a 
     .replaceAll(PAGE, service.url);
   const run = await paste(block, { PAYMENTS_TOKEN, MERCHANT_TOKEN, CARD: 'pm_card_visa' });
   expect(run).toMatchObject({ code: 0, printed: shownIn(block) });
-}, 120_000);
+});
 
 /** A service on the settings as the file has them now, of the release in a folder. */
 const started = async ({ envNow }: Awaited<ReturnType<typeof installed>>, release = ROOT) => {
@@ -173,5 +173,4 @@ testOfLongRun(
     await run('look', rotated);
     await run('backup', rotated);
   },
-  240_000,
 );

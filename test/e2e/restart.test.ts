@@ -4,7 +4,7 @@
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import declined from '../../examples/declined.json' with { type: 'json' };
 import payment from '../../examples/payment.json' with { type: 'json' };
 import sale from '../../examples/sale.json' with { type: 'json' };
@@ -54,8 +54,6 @@ const end = async (service: Service, signal: NodeJS.Signals): Promise<void> => {
   service.kill(signal);
   await service.exited;
 };
-
-jest.setTimeout(240_000);
 
 const { path: dataDir, remove } = temporaryFolder();
 afterAll(remove);

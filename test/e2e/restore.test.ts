@@ -79,19 +79,15 @@ test('backup, charge, restore, acknowledge, repeat: the provider has one charge'
   const restored = await drill(folder.path, SETTINGS);
   expect((await expectLedgerMatchesLog(restored)).size).toBe(2);
   expect(await entriesOfLedger(restored)).toHaveLength(2);
-}, 240_000);
+});
 
-testOfLongRun(
-  'the same with a provider over HTTP, which is not put back either',
-  async () => {
-    using folder = temporaryFolder();
-    const provider = await providerHere(join(folder.path, 'provider-ledger.sqlite'));
-    const settings = { ...SETTINGS, PROVIDER_URL: provider.url };
-    const restored = await drill(folder.path, settings, folder.path).finally(
-      provider[Symbol.asyncDispose],
-    );
-    expect((await expectLedgerMatchesLog(restored, folder.path)).size).toBe(2);
-    expect(await entriesOfLedger(folder.path)).toHaveLength(2);
-  },
-  240_000,
-);
+testOfLongRun('the same with a provider over HTTP, which is not put back either', async () => {
+  using folder = temporaryFolder();
+  const provider = await providerHere(join(folder.path, 'provider-ledger.sqlite'));
+  const settings = { ...SETTINGS, PROVIDER_URL: provider.url };
+  const restored = await drill(folder.path, settings, folder.path).finally(
+    provider[Symbol.asyncDispose],
+  );
+  expect((await expectLedgerMatchesLog(restored, folder.path)).size).toBe(2);
+  expect(await entriesOfLedger(folder.path)).toHaveLength(2);
+});

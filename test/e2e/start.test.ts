@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   asDataFolderRefused,
   idempotencySecret,
@@ -23,8 +23,6 @@ import { expectOneLine, rejection } from '../support/refused-start.ts';
 import { type Service, startService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-jest.setTimeout(240_000);
 
 const { path: folder, remove } = temporaryFolder();
 afterAll(remove);

@@ -3,7 +3,7 @@
  * responses are the same in all of them; `npm test` takes one.
  */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { openLocalKeys, signToken as signByKey } from '../../shared/http/auth/local-keys.ts';
 import { describeUnless } from '../support/describe-driver.ts';
@@ -85,8 +85,6 @@ const started =
   noEngines === undefined ? shareOf([threeProcesses, embedded], 1) : [embedded, threeProcesses];
 
 const deployments: Deployment[] = [...started, ...running(process.env)];
-
-jest.setTimeout(60_000);
 
 const PAYMENTS = '/api/v1/payments';
 

@@ -41,4 +41,4 @@ test('the golden folder: doctor names the file that takes another schema, and so
   } finally {
     folder.remove();
   }
-}, 120_000);
+});

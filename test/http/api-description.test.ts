@@ -37,7 +37,7 @@ describe('the committed documents', () => {
   let generated: Record<string, string>;
   beforeAll(async () => {
     generated = await generatedDocs();
-  }, 240_000);
+  });
 
   test('are up to date with schemas and service; if not: npm run docs:openapi', () => {
     for (const [file, text] of Object.entries(generated)) expect(read(file)).toBe(text);

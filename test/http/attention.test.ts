@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { AttentionItem, AttentionReason } from '../../command-api/attention/contract.ts';
 import { checkpointAtStart } from '../../projector/relay/checkpoint.ts';
 import { hashOf } from '../../shared/event-store/chain.ts';
@@ -26,8 +26,6 @@ import { until } from '../support/until.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
 
 // A disabled endpoint waits for the thread that sends, which has a thirtieth of a busy CPU.
-jest.setTimeout(120_000);
-
 const LIST = '/ops/v1/attention';
 
 let service: InProcess;
@@ -372,7 +370,7 @@ test('WEBHOOK_DISABLED is an endpoint that the service disabled, and not one tha
   const status = { status: 'DISABLED' };
   await service.ask('PATCH', `/api/v1/webhook-endpoints/${own}`, status, mine);
   await service.create({}, mine);
-  await until('it is disabled', async () => (await of('WEBHOOK_DISABLED')).length === 1, 60_000);
+  await until('it is disabled', async () => (await of('WEBHOOK_DISABLED')).length === 1);
   const item = await only('WEBHOOK_DISABLED');
   expect(item).toMatchObject({ subject: gone, what: expect.stringContaining('410') });
   expect(await items(merchant)).toEqual([item]);

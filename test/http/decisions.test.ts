@@ -48,7 +48,7 @@ describe('gaps §4: card data in requests and responses', () => {
     ['6011111111111117', { bin: '601111', brand: 'DISCOVER' }],
     ['4222222222222', { bin: '422222' }],
   ])('%s: its bin in one form, nothing of the CVV', async (number, shown) => {
-    const created = await service.create({ number, cvv: '9731' });
+    const created = await service.create({ number, cvv: 'the CVV' });
     const { paymentMethod } = created.json as unknown as {
       paymentMethod: { card: Record<string, unknown>; encryptedCard: Record<string, unknown> };
     };
@@ -60,7 +60,7 @@ describe('gaps §4: card data in requests and responses', () => {
     const { last4: _, ...mirrored } = paymentMethod.card;
     expect(paymentMethod.encryptedCard).toEqual(mirrored);
     expect(created.text).not.toContain(number);
-    expect(created.text).not.toMatch(/(?<![0-9a-f-])9731(?![0-9a-f-])/);
+    expect(created.text).not.toContain('the CVV');
   });
 });
 

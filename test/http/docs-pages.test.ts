@@ -223,7 +223,7 @@ describe('docs/errors.md', () => {
     }
     expect(responses.UNAUTHORIZED.headers.link).toBe('</docs/errors#unauthorized>; rel="help"');
     expect((await service.get(json.paymentId)).headers).not.toHaveProperty('link');
-  }, 240_000);
+  });
 });
 
 test('gaps §1: the known routes are exactly those that the embedded service serves', async () => {

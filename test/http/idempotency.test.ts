@@ -12,6 +12,7 @@ import {
   PAYMENTS,
   token,
 } from '../support/in-process.ts';
+import { HASTY } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 
 let keys = 0;
@@ -308,10 +309,7 @@ describe('gaps §8: equal requests at the same time', () => {
   });
 
   test('past the request budget: 409 with Retry-After, and the outcome once it is recorded', async () => {
-    await using hasty = await openInProcess({
-      REQUEST_BUDGET_MS: '1500',
-      PROVIDER_TIMEOUT_MS: '1500',
-    });
+    await using hasty = await openInProcess(HASTY);
     // The first request of a process is the slowest; the budget is to be spent at the provider.
     await hasty.create();
     const expectInProgress = (response: CommandResponse): void => {
@@ -339,11 +337,7 @@ describe('gaps §8: equal requests at the same time', () => {
   });
 
   test('gaps §7: past the request budget and no longer running: 503 with the payment', async () => {
-    await using hasty = await openInProcess({
-      ...NO_RETRIES,
-      REQUEST_BUDGET_MS: '1500',
-      PROVIDER_TIMEOUT_MS: '1500',
-    });
+    await using hasty = await openInProcess({ ...NO_RETRIES, ...HASTY });
     const id = idOf(await hasty.create());
     const sends = [
       () => hasty.create({}, { key: 'k' }),

@@ -30,7 +30,7 @@ const shown = async (paymentId: string) => {
 };
 const untilShown = async (paymentId: string, expected: unknown[]): Promise<void> => {
   const isShown = async () => String(await shown(paymentId)) === String(expected);
-  await until(`${paymentId} shows ${expected}`, isShown, 20_000);
+  await until(`${paymentId} shows ${expected}`, isShown);
 };
 
 const attention = async (): Promise<{ reason: string; what: string }[]> => {

@@ -15,6 +15,7 @@ import {
   SECRET,
   token,
 } from '../support/in-process.ts';
+import { HASTY } from '../support/time-bounds.ts';
 import {
   type CommandProcess,
   openTwoCommandProcesses,
@@ -341,11 +342,7 @@ describe('settings: MERCHANT_REFERENCE, and merchantReference in MERCHANTS_FILE'
   });
 
   test('one that waits past its budget for another payment is 503, and no repeat of its own key', async () => {
-    await using hasty = await openInProcess({
-      ...UNIQUE,
-      REQUEST_BUDGET_MS: '1500',
-      PROVIDER_TIMEOUT_MS: '1500',
-    });
+    await using hasty = await openInProcess({ ...UNIQUE, ...HASTY });
     await hasty.create();
     const held = hasty.faults.holdNext();
     const first = hasty.create({ merchantReference: 'r-3' });

@@ -1,6 +1,6 @@
 /** gaps §25 over three processes: the command API lists what the projector did, and the projector signs exports. */
 import { join } from 'node:path';
-import { expect, jest, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { runCli } from '../support/cli.ts';
 import { payment, signToken } from '../support/in-process.ts';
 import { standInMongo } from '../support/stand-in-process.ts';
@@ -8,8 +8,6 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { startThreeProcesses } from '../support/three-processes.ts';
 import { until } from '../support/until.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
-
-jest.setTimeout(120_000);
 
 test('an endpoint that the projector disabled is listed until it is enabled', async () => {
   await using readStore = await standInMongo();
@@ -36,7 +34,7 @@ test('an endpoint that the projector disabled is listed until it is enabled', as
   const merchant = { merchant_id: 'm_1' };
   const { id } = await send('POST', '/api/v1/webhook-endpoints', merchant, { url: receiver.url });
   await send('POST', '/api/v1/payments', merchant, payment());
-  await until('it is listed', async () => (await reasons()).includes('WEBHOOK_DISABLED'), 60_000);
+  await until('it is listed', async () => (await reasons()).includes('WEBHOOK_DISABLED'));
   receiver.respond = undefined;
   await send('PATCH', `/api/v1/webhook-endpoints/${id}`, merchant, { status: 'ENABLED' });
   expect(await reasons()).toEqual([]);

@@ -35,7 +35,7 @@ const isAlive = (pid: number): boolean => {
 };
 
 const untilBackingOff = (relay: Relay): Promise<void> =>
-  until('the relay backs off', () => relay.status().state === 'backing-off', 60_000);
+  until('the relay backs off', () => relay.status().state === 'backing-off');
 
 describeUnless(skip, 'relay and broker', () => {
   test('P3: a broker stopped, frozen and killed mid-stream: no event is missing, no append waits', async () => {
@@ -70,12 +70,8 @@ describeUnless(skip, 'relay and broker', () => {
     };
     const moves = async (): Promise<void> => {
       const { published } = relay.status().counts;
-      await until(
-        'the relay sends',
-        () => relay.status().counts.published > published + 20,
-        120_000,
-      );
-      await until('the relay runs', () => relay.status().state === 'running', 60_000);
+      await until('the relay sends', () => relay.status().counts.published > published + 20);
+      await until('the relay runs', () => relay.status().state === 'running');
     };
     const restart = async (): Promise<void> => {
       ({ pid } = await kafka.start(brokerFolder, () => undefined));
@@ -85,7 +81,7 @@ describeUnless(skip, 'relay and broker', () => {
     try {
       await moves();
       process.kill(pid, 'SIGTERM');
-      await until('the broker has ended', () => !isAlive(pid), 60_000);
+      await until('the broker has ended', () => !isAlive(pid));
       await untilBackingOff(relay);
       await restart();
       await moves();
@@ -97,10 +93,9 @@ describeUnless(skip, 'relay and broker', () => {
       await until(
         'the next client has failed too',
         () => relay.status().counts.restarts > restarts,
-        60_000,
       );
-      await until('payments go on', () => writing.payments > before + 5, 60_000);
-      await until('events wait', async () => ((await relay.lag())?.events ?? 0) > 20, 60_000);
+      await until('payments go on', () => writing.payments > before + 5);
+      await until('events wait', async () => ((await relay.lag())?.events ?? 0) > 20);
       process.kill(pid, 'SIGCONT');
       await moves();
 
@@ -112,9 +107,9 @@ describeUnless(skip, 'relay and broker', () => {
       writing.on = false;
       await writer;
       const log = await eventsOf(store);
-      await until('every event is sent', async () => (await relay.lag())?.events === 0, 60_000);
+      await until('every event is sent', async () => (await relay.lag())?.events === 0);
       const readAll = async (topic: string) =>
-        readTopic([brokers], topic, await countMessages([brokers], topic), 120_000);
+        readTopic([brokers], topic, await countMessages([brokers], topic));
       const events = await readAll('test.events.v1');
       expectWhole(events, log);
       const states = parsed(await readAll('test.state.v1'));
@@ -137,5 +132,5 @@ describeUnless(skip, 'relay and broker', () => {
       process.kill(pid, 'SIGKILL');
       folder.remove();
     }
-  }, 600_000);
+  });
 });

@@ -4,18 +4,15 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 import { hasGoodSignature } from '../../shared/event-store/manifest.ts';
 import { look } from '../support/accessibility.ts';
-import { BROWSER_MS } from '../support/browser.ts';
 import type { CliRun } from '../support/cli.ts';
 import { describeConsole } from '../support/console-world.ts';
 import { idOf, leaveUnresolved, locatedId, SECRET } from '../support/in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
-
-jest.setTimeout(2 * BROWSER_MS);
 
 const DISPUTED = '4000000000004301';
 

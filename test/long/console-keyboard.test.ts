@@ -2,10 +2,9 @@
  * The stories of docs/console.md by keyboard alone: no address is opened after the first, nothing is
  * clicked, and whatever has the focus is seen. With TEST_PICTURES the pictures of that page are taken.
  */
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { look } from '../support/accessibility.ts';
-import { BROWSER_MS } from '../support/browser.ts';
 import { describeConsole, type Seeded, seedPayments } from '../support/console-world.ts';
 import { idOf } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
@@ -89,8 +88,6 @@ const keyboardOf = (page: Page) => {
     },
   };
 };
-
-jest.setTimeout(2 * BROWSER_MS);
 
 describeConsole('the console by keyboard', (world) => {
   let seeded: Seeded;

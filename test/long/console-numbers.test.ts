@@ -2,17 +2,14 @@
  * Every number on a page of the console leads to what it was made from: it is in a link that goes
  * somewhere, or it is one of those that are no made number, which stand here with the reason.
  */
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { BROWSER_MS } from '../support/browser.ts';
 import {
   describeConsole,
   openAttempts,
   type Seeded,
   seedPayments,
 } from '../support/console-world.ts';
-
-jest.setTimeout(2 * BROWSER_MS);
 
 /** What has digits and is made from nothing: where it stands, and why it needs no link. */
 const NOT_MADE: readonly [selector: string, reason: string][] = [

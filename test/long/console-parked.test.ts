@@ -2,7 +2,7 @@
  * The page of parked payments in a real browser, over the projector's own routes: what the projector
  * and the relay have parked, and each number as the way to what it was made from.
  */
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import type { Browser } from 'playwright-core';
 import { registerConsole } from '../../console/routes.ts';
@@ -13,7 +13,7 @@ import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { look, seriousViolations } from '../support/accessibility.ts';
-import { BROWSER_MS, launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
+import { launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
 import { describeUnless } from '../support/describe-driver.ts';
 import { openApp, signToken } from '../support/in-process.ts';
 import { appendLives } from '../support/many-payments.ts';
@@ -25,8 +25,6 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const missing = noBrowser();
-jest.setTimeout(2 * BROWSER_MS);
-
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });
 
 describeUnless(missing, 'parked payments', () => {

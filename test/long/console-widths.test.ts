@@ -4,10 +4,10 @@
  * TEST_SCREENS=<folder> a picture of each is left there, for eyes.
  */
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { seriousViolations } from '../support/accessibility.ts';
-import { BROWSER_MS, type Visit } from '../support/browser.ts';
+import type { Visit } from '../support/browser.ts';
 import {
   type ConsoleWorld,
   describeConsole,
@@ -15,8 +15,6 @@ import {
   type Seeded,
   seedPayments,
 } from '../support/console-world.ts';
-
-jest.setTimeout(3 * BROWSER_MS);
 
 /** About 100 letters of this font: a longer line is hard to come back from. */
 const LINE_PX_MAX = 900;

@@ -2,11 +2,11 @@
  * The console where it is hard: a payment with a thousand events, many events a second, a service that
  * stops and comes back, and several processes.
  */
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { makeToken } from '../../cli/settings.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
-import { BROWSER_MS, launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
+import { launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
 import { describeUnless, testUnless } from '../support/describe-driver.ts';
 import { payment } from '../support/in-process.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -14,8 +14,6 @@ import { noThreeProcesses, startThreeProcesses } from '../support/three-processe
 import { until } from '../support/until.ts';
 
 const missing = noBrowser();
-jest.setTimeout(5 * BROWSER_MS);
-
 const SCOPE = 'audit:read ops:admin payments:read payments:write';
 /** One operation is two events, and the create of a sale three. */
 const REFUNDS = 499;

@@ -2,15 +2,13 @@
  * `/docs` in a real browser with the headers of production: nothing is fetched from elsewhere,
  * nothing breaks its policy, and an operation can be tried out with the token of the address.
  */
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
-import { BROWSER_MS, launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
+import { launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
 import { describeUnless } from '../support/describe-driver.ts';
 import { type Service, startService } from '../support/service.ts';
 
 const missing = noBrowser();
-jest.setTimeout(2 * BROWSER_MS);
-
 describeUnless(missing, 'the API page', () => {
   let service: Service;
   let browser: Browser;

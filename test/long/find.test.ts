@@ -3,15 +3,14 @@
  * expected matches are there or everything was searched. FIND_PAYMENTS sets how many there are.
  */
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import { authorized, created, failed, newEvent } from '../support/payment-events.ts';
 import { metricOf, type Service, startService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { FILLED_MS_MAX } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
-
-jest.setTimeout(3_600_000);
 
 const PAYMENTS = Number(process.env.FIND_PAYMENTS ?? 200_000);
 const AT_ONCE = 1_000;
@@ -66,7 +65,7 @@ beforeAll(async () => {
   const env = { RATE_LIMIT_PER_SECOND: '0', VERIFY_INTERVAL_MS: '0', LOG_LEVEL: 'warn' };
   service = await startService({ dataDir: folder.path, env });
   const isCaughtUp = async () => (await metricOf(service, 'payments_projection_lag_events')) === 0;
-  await until('the read models hold every payment', isCaughtUp, 3_000_000);
+  await until('the read models hold every payment', isCaughtUp, FILLED_MS_MAX);
   headers = { authorization: `Bearer ${await service.token('*', 'audit:read')}` };
 });
 afterAll(async () => {

@@ -18,7 +18,6 @@ const PER_SECOND = 50;
 const PAYMENTS = 1_000;
 const CAUGHT_UP_MS_MAX = 10_000;
 const SLOWER_MS_MAX = 50;
-const TEST_MS = 240_000;
 
 const report = (line: string): void => {
   process.stderr.write(`${line} (load of the machine ${loadavg()[0]?.toFixed(1)})\n`);
@@ -50,7 +49,7 @@ test.each([100, 300])(
     await work.end();
     const endMs = performance.now();
     const left = work.done() - arrived();
-    await until('each has arrived', () => arrived() === work.done(), 120_000);
+    await until('each has arrived', () => arrived() === work.done());
     const caughtUpMs = performance.now() - endMs;
     report(
       `receiver of ${responseMs} ms: ${work.done()} payments, ${Math.round((work.done() / (endMs - fromMs)) * 1000)} a second, ${left} webhooks left at the end, all there ${Math.round(caughtUpMs)} ms later`,
@@ -58,7 +57,6 @@ test.each([100, 300])(
     expect(work.wrong).toEqual([]);
     expect(caughtUpMs).toBeLessThan(CAUGHT_UP_MS_MAX);
   },
-  TEST_MS,
 );
 
 const POSTS = 1_000;
@@ -74,27 +72,23 @@ const p99Of = async (merchant: Merchant): Promise<number> => {
   return tookMs.toSorted((a, b) => a - b)[Math.floor(POSTS * 0.99)] ?? Number.NaN;
 };
 
-test(
-  `a projector that stands still makes no create slower: p99 within ${SLOWER_MS_MAX} ms of what it was`,
-  async () => {
-    await using eventStore = await standInEventStore();
-    await using readStore = await standInMongo();
-    await using three = await startThreeProcesses({
-      EVENTSTOREDB_URL: eventStore.url,
-      MONGODB_URL: readStore.url,
-    });
-    const [projector] = three.processes.projector;
-    const token = await signToken({ merchant_id: 'm_big', sub: 'tester' }, three.env.JWT_SECRET);
-    const merchant = { url: three.url, token };
-    await p99Of(merchant);
-    const beforeMs = await p99Of(merchant);
-    projector?.kill('SIGSTOP');
-    const stillMs = await p99Of(merchant);
-    projector?.kill('SIGCONT');
-    report(
-      `p99 of a create: ${beforeMs.toFixed(1)} ms, ${stillMs.toFixed(1)} ms while the projector stands still`,
-    );
-    expect(stillMs).toBeLessThan(beforeMs + SLOWER_MS_MAX);
-  },
-  TEST_MS,
-);
+test(`a projector that stands still makes no create slower: p99 within ${SLOWER_MS_MAX} ms of what it was`, async () => {
+  await using eventStore = await standInEventStore();
+  await using readStore = await standInMongo();
+  await using three = await startThreeProcesses({
+    EVENTSTOREDB_URL: eventStore.url,
+    MONGODB_URL: readStore.url,
+  });
+  const [projector] = three.processes.projector;
+  const token = await signToken({ merchant_id: 'm_big', sub: 'tester' }, three.env.JWT_SECRET);
+  const merchant = { url: three.url, token };
+  await p99Of(merchant);
+  const beforeMs = await p99Of(merchant);
+  projector?.kill('SIGSTOP');
+  const stillMs = await p99Of(merchant);
+  projector?.kill('SIGCONT');
+  report(
+    `p99 of a create: ${beforeMs.toFixed(1)} ms, ${stillMs.toFixed(1)} ms while the projector stands still`,
+  );
+  expect(stillMs).toBeLessThan(beforeMs + SLOWER_MS_MAX);
+});

@@ -22,4 +22,4 @@ test(`after ${CREATES} creates the process of npm start has ${MB_MAX} MB at most
     load.end();
     place.remove();
   }
-}, 900_000);
+});

@@ -8,7 +8,7 @@ import { expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { freePort } from '../support/free-port.ts';
 import { signToken } from '../support/in-process.ts';
-import { newSeed, type Random, randomOf } from '../support/random.ts';
+import { type Random, randomOf } from '../support/random.ts';
 import { metricOf, type ServiceProcess } from '../support/service.ts';
 import { standInMongo } from '../support/stand-in-process.ts';
 import { type TcpProxy, tcpProxy } from '../support/tcp-proxy.ts';
@@ -92,7 +92,6 @@ const ROUNDS = 8;
 const WRITERS = 4;
 const READERS = 16;
 const KINDS = ['projector', 'command-api', 'query-api'] as const;
-const BACK_MS = 30_000;
 const PAUSE_MS = 20;
 
 type Health = { engines: { readModels?: { state: string } } };
@@ -146,7 +145,7 @@ const startMerchants = async ({ url, env }: ThreeProcesses, random: Random) => {
 };
 
 test('gaps §9: after a storm before MongoDB every process has it again, and no GET was older than a response', async () => {
-  const random = randomOf(newSeed());
+  const random = randomOf();
   await using storm = await startStorm();
   await using three = await startThreeProcesses({ MONGODB_URL: await storm.relayed() });
   const { pathname } = new URL(three.env.MONGODB_URL ?? '');
@@ -164,27 +163,23 @@ test('gaps §9: after a storm before MongoDB every process has it again, and no 
     const begun = performance.now();
     const back = Promise.all(
       processes.map((one, at) =>
-        until(`process ${at} has MongoDB again`, () => hasReadModels(one), BACK_MS),
+        until(`process ${at} has MongoDB again`, () => hasReadModels(one)),
       ),
     );
     await back.catch((error: Error) => {
-      throw new Error(`seed ${random.seed}, ${trail.join(', ')}: ${error.message}`);
+      throw new Error(`${trail.join(', ')}: ${error.message}`);
     });
     slowestMs = Math.max(slowestMs, performance.now() - begun);
   }
   const { made, reads, wrong } = await merchants.end();
   process.stderr.write(
-    `storm before MongoDB: seed ${random.seed}, ${ROUNDS} rounds, back within ${Math.round(slowestMs)} ms, ${made} payments, ${reads} reads\n`,
+    `storm before MongoDB: ${ROUNDS} rounds, back within ${Math.round(slowestMs)} ms, ${made} payments, ${reads} reads\n`,
   );
   expect(wrong).toEqual([]);
-  await until(
-    'a projector has applied everything',
-    async () => {
-      const lags = three.processes.projector.map((one) =>
-        metricOf(one, 'payments_projection_lag_events'),
-      );
-      return (await Promise.all(lags)).includes(0);
-    },
-    BACK_MS,
-  );
-}, 600_000);
+  await until('a projector has applied everything', async () => {
+    const lags = three.processes.projector.map((one) =>
+      metricOf(one, 'payments_projection_lag_events'),
+    );
+    return (await Promise.all(lags)).includes(0);
+  });
+});

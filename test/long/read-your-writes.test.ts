@@ -9,7 +9,7 @@ import { expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { openInProcess, PAYMENTS, SECRET, token } from '../support/in-process.ts';
 import { appendLives } from '../support/many-payments.ts';
-import { newSeed, randomOf } from '../support/random.ts';
+import { randomOf } from '../support/random.ts';
 import {
   noPairs,
   type PairLine,
@@ -23,15 +23,15 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 const WRITERS = 16;
 const PAIRS = 1000;
 
-const report = (what: string, seed: number, pairs: Pairs, more: string): void => {
+const report = (what: string, pairs: Pairs, more: string): void => {
   process.stderr.write(
-    `read your writes, ${what}: seed ${seed}, ${pairs.compared} pairs, ${more}, ` +
+    `read your writes, ${what}: ${pairs.compared} pairs, ${more}, ` +
       `${pairs.wrong.length} missing or older\n`,
   );
 };
 
 test(`P4: ${PAIRS} times GET gives what POST responded, while the projector stops and goes on`, async () => {
-  const random = randomOf(newSeed());
+  const random = randomOf();
   const pairs = noPairs();
   let holds = 0;
   await using service = await openInProcess();
@@ -52,10 +52,10 @@ test(`P4: ${PAIRS} times GET gives what POST responded, while the projector stop
   })();
   await writing.finally(() => done.abort());
   await holding;
-  report('projector paused', random.seed, pairs, `${holds} pauses`);
+  report('projector paused', pairs, `${holds} pauses`);
   expect(pairs.wrong).toEqual([]);
   expect(pairs.compared).toBeGreaterThanOrEqual(PAIRS);
-}, 300_000);
+});
 
 const lineTo = (url: string, bearer: string): PairLine => {
   const send = async (path: string, init: RequestInit) => {
@@ -91,7 +91,7 @@ const deleteReadModels = (dataDir: string): void => {
 };
 
 test(`P4: ${PAIRS} times GET gives what POST responded, over kills at random with read models deleted or not`, async () => {
-  const random = randomOf(newSeed());
+  const random = randomOf();
   const pairs = noPairs();
   using folder = temporaryFolder();
   const dataDir = folder.path;
@@ -116,6 +116,6 @@ test(`P4: ${PAIRS} times GET gives what POST responded, over kills at random wit
   const { kills, deleted } = counts;
   const again = `${pairs.comparedAgain} read again after a restart`;
   const more = `${kills} kills, read models deleted ${deleted} times, ${again}`;
-  report('killed', random.seed, pairs, more);
+  report('killed', pairs, more);
   expect(pairs.wrong).toEqual([]);
-}, 300_000);
+});

@@ -5,7 +5,6 @@ import { SECRET } from '../support/in-process.ts';
 import { isReady, spawnService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-const START_MS_MAX = 120_000;
 const LINE = /lacks the right to read \$all.*npm run eventstoredb:rights/;
 
 test('without the right to read $all the banner and readiness name it, and the log has one line', async () => {
@@ -16,7 +15,7 @@ test('without the right to read $all the banner and readiness name it, and the l
       env: { EVENTSTOREDB_URL: standIn.url, IDEMPOTENCY_SECRET: SECRET, WEBHOOK_SECRET: SECRET },
     });
     const banner = () => /listens, not ready yet[\s\S]*Waits for: (.*)/.exec(service.stderr())?.[1];
-    await until('it listens', () => banner() !== undefined, START_MS_MAX);
+    await until('it listens', () => banner() !== undefined);
     expect(banner()).toMatch(LINE);
     const response = await fetch(`${service.url}/health/ready`);
     expect(response.status).toBe(503);
@@ -27,7 +26,7 @@ test('without the right to read $all the banner and readiness name it, and the l
     await until('it was refused again', () => standIn.calls.subscribe > subscribed + 2);
     const refused = service.stdout().match(/subscribing again until it succeeds/g) ?? [];
     standIn.refuseAll(false);
-    await until('it is ready', () => isReady(service.url), START_MS_MAX);
+    await until('it is ready', () => isReady(service.url));
     expect(refused).toHaveLength(1);
   } finally {
     await standIn.close();

@@ -74,7 +74,7 @@ test(`${CREATES_MIN} creates with GETs meet no 5xx while every process is replac
       expect(await old.exited).toEqual({ code: 0, signal: null });
       stopsMs.push(Math.round(performance.now() - signalledAtMs));
     }
-  await until('enough creates', () => work.statuses.POST.length >= CREATES_MIN, 120_000);
+  await until('enough creates', () => work.statuses.POST.length >= CREATES_MIN);
   const { p99Ms } = await work.end();
   const { POST, GET } = work.statuses;
   process.stderr.write(
@@ -83,4 +83,4 @@ test(`${CREATES_MIN} creates with GETs meet no 5xx while every process is replac
   expect([...POST, ...GET].filter((status) => status !== 200)).toEqual([]);
   expect(work.different).toEqual([]);
   expect(Math.max(...stopsMs)).toBeLessThan(STOP_MS_MAX);
-}, 300_000);
+});

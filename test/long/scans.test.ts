@@ -8,10 +8,11 @@ import { existsSync, statSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { authorized, created, newEvent, timeOf } from '../support/payment-events.ts';
+import { randomOf } from '../support/random.ts';
 import {
   cleanEnv,
   LAUNCHER,
@@ -23,9 +24,8 @@ import {
   startService,
 } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { FILLED_MS_MAX } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
-
-jest.setTimeout(1_200_000);
 
 const PAYMENTS = Number(process.env.SCAN_PAYMENTS ?? 350_000);
 const PAGE = 2_000;
@@ -65,7 +65,7 @@ beforeAll(async () => {
   await fill();
   service = await startService({ dataDir: folder.path, env });
   const isCaughtUp = async () => (await metricOf(service, 'payments_projection_lag_events')) === 0;
-  await until('the read models hold every payment', isCaughtUp, 900_000);
+  await until('the read models hold every payment', isCaughtUp, FILLED_MS_MAX);
 });
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
@@ -87,12 +87,13 @@ const timeOfGet = async (id: string, headers: Record<string, string>): Promise<n
 /** The 99th percentile of GETs by random ids, and the longest delay of the service's event loop meanwhile. */
 const measured = async () => {
   const headers = { authorization: `Bearer ${await service.token('m_1')}` };
+  const random = randomOf();
   const times: number[] = [];
   await metricOf(service, 'nodejs_eventloop_lag_max_seconds');
   const end = performance.now() + MEASURED_MS;
   const client = async (): Promise<void> => {
     while (performance.now() < end) {
-      times.push(await timeOfGet(paymentId(Math.floor(Math.random() * PAYMENTS)), headers));
+      times.push(await timeOfGet(paymentId(random.between(0, PAYMENTS - 1)), headers));
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, client));

@@ -26,10 +26,10 @@ beforeAll(async () => {
   double.stdout?.setEncoding('utf8').on('data', (text: string) => {
     said += text;
   });
-  await until('the double listens', () => said.includes('STRIPE_API_URL='), 60_000);
+  await until('the double listens', () => said.includes('STRIPE_API_URL='));
   address = /STRIPE_API_URL=(\S+)/.exec(said)?.[1] ?? '';
   writeFileSync(join(folder.path, 'stripe.key'), 'sk_test_of_a_trial\n', { mode: 0o600 });
-}, 90_000);
+});
 afterAll(async () => {
   double.kill();
   await once(double, 'close');
@@ -64,7 +64,6 @@ describe('a trial of Stripe', () => {
     await until(
       'the capture has its outcome',
       async () => (await next.get(`${PAYMENTS}/${paymentId}`)).json.transactions.length > 1,
-      30_000,
     );
     const { status } = (await next.get(`${PAYMENTS}/${paymentId}`)).json;
     // It was under way: carried out, or fenced and free to be sent again.
@@ -81,5 +80,5 @@ describe('a trial of Stripe', () => {
       code: 0,
       stdout: expect.stringContaining('log and provider agree'),
     });
-  }, 120_000);
+  });
 });

@@ -3,8 +3,6 @@ import { spawnSync } from 'node:child_process';
 import { expect, test } from '@jest/globals';
 import { cleanEnv, LAUNCHER, NODE } from '../support/service.ts';
 
-const LANE_MS_MAX = 30_000;
-
 /** Nothing listens on port 1, and the Docker settings of the user who runs the tests are not read. */
 const withoutDocker = (env: Record<string, string>) =>
   spawnSync(NODE, [LAUNCHER, 'scripts/test-containers.ts'], {
@@ -24,5 +22,4 @@ test.each(LANES)(
     expect(status).toBe(code);
     expect(stdout).toMatch(new RegExp(`^containers lane ${word}: .*; install Docker .*\\n$`));
   },
-  LANE_MS_MAX,
 );

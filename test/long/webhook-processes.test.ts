@@ -26,7 +26,6 @@ import {
 } from '../support/webhook-merchant.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
 
-const TEST_MS = 400_000;
 const PER_SECOND = 5;
 /** Of one endpoint, on their way or not saved when a leader ends: at least once allows these. */
 const REPEATS_MAX = 16;
@@ -45,11 +44,7 @@ const stateOf = async ({ url }: ServiceProcess): Promise<State> => {
 };
 
 const untilDelivers = (one: ServiceProcess, state: string): Promise<void> =>
-  until(
-    `its deliverer is ${state}`,
-    async () => (await stateOf(one)).webhooks?.state === state,
-    60_000,
-  );
+  until(`its deliverer is ${state}`, async () => (await stateOf(one)).webhooks?.state === state);
 
 /** The longest time without one of these moments, from the first to the end. */
 const longestGap = (momentsMs: readonly number[], fromMs: number): number => {
@@ -117,7 +112,7 @@ const surviveChanges = async (engines: Engines, what: string): Promise<void> => 
     leader.kill(signal);
     await untilDelivers(next, 'running');
     const behind = (await allMessages(merchant)).length;
-    await until('the messages of that time', () => arrived() >= behind, 90_000);
+    await until('the messages of that time', () => arrived() >= behind);
     const silentMs = longestGap(arrivedMs, changedAtMs);
     const repeats = receiver.received.length - arrived() - repeatsBefore;
     process.stderr.write(
@@ -139,7 +134,7 @@ const surviveChanges = async (engines: Engines, what: string): Promise<void> => 
   await lists.end();
   expect(work.wrong).toEqual([]);
   const messages = await allMessages(merchant);
-  await until('every message', () => arrived() >= messages.length, 90_000);
+  await until('every message', () => arrived() >= messages.length);
   expect(byPayment(firstOfEach(receiver.received, secret))).toEqual(byPayment(messages));
   process.stderr.write(
     `${what}: ${work.done()} payments, ${rejected} rejected, ${messages.length} webhooks, ${receiver.received.length - messages.length} of them twice\n`,
@@ -147,24 +142,17 @@ const surviveChanges = async (engines: Engines, what: string): Promise<void> => 
 };
 
 describe('several processes on stand-ins', () => {
-  test(
-    'ADR-0038: a killed, a frozen and a stopped leader lose no webhook, and no GET is older than what was told',
-    async () => {
-      await using eventStore = await standInEventStore();
-      await using readStore = await standInMongo();
-      const engines = { EVENTSTOREDB_URL: eventStore.url, MONGODB_URL: readStore.url };
-      await surviveChanges(engines, 'stand-ins');
-    },
-    TEST_MS,
-  );
+  test('ADR-0038: a killed, a frozen and a stopped leader lose no webhook, and no GET is older than what was told', async () => {
+    await using eventStore = await standInEventStore();
+    await using readStore = await standInMongo();
+    const engines = { EVENTSTOREDB_URL: eventStore.url, MONGODB_URL: readStore.url };
+    await surviveChanges(engines, 'stand-ins');
+  });
 });
 
 const missing = noThreeProcesses();
 
 describeUnless(missing, 'several processes on engines', () => {
-  test(
-    'the same on the MongoDB, EventStoreDB and Kafka that are set',
-    () => surviveChanges({}, 'engines'),
-    TEST_MS,
-  );
+  test('the same on the MongoDB, EventStoreDB and Kafka that are set', () =>
+    surviveChanges({}, 'engines'));
 });

@@ -19,4 +19,4 @@ test('after every step of a history the provider has moved no more than the resp
   // Which of them a short run meets is random.
   expect(timesOf(seen.definite, seen.restores)).toBeGreaterThan(0);
   expect(seen.moved).toBeGreaterThan(0);
-}, 600_000);
+});

@@ -1,8 +1,10 @@
 /** gaps §6, §7: appends whose response is lost, appends that conflict, and the request budget. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { expectError, idOf, NO_RETRIES } from '../support/in-process.ts';
+import { HASTY } from '../support/time-bounds.ts';
 import {
   authorizedAt,
+  type CommandProcess,
   kindsOf,
   openTwoCommandProcesses,
   type TwoCommandProcesses,
@@ -14,22 +16,16 @@ import { until } from '../support/until.ts';
 const SHORT = { REQUEST_BUDGET_MS: '800', PROVIDER_TIMEOUT_MS: '800' };
 
 let processes: TwoCommandProcesses;
-/** Their budget is below the second in which a call has to begin: once spent, it alone keeps the call back. */
-let hurried: TwoCommandProcesses;
+/** Its budget is below the second in which a call has to begin: once spent, it alone keeps the call back. */
+let hurried: CommandProcess;
 
 beforeAll(async () => {
   processes = await openTwoCommandProcesses(NO_RETRIES);
-  hurried = await openTwoCommandProcesses({ ...NO_RETRIES, ...SHORT });
-  await warmUp(hurried.a, hurried.b);
+  hurried = await processes.open({ settings: SHORT });
+  await warmUp(hurried);
 });
-afterEach(() => {
-  processes.calm();
-  hurried.calm();
-});
-afterAll(async () => {
-  await processes[Symbol.asyncDispose]();
-  await hurried[Symbol.asyncDispose]();
-});
+afterEach(() => processes.calm());
+afterAll(() => processes[Symbol.asyncDispose]());
 
 describe('gaps §6, §7: appends that fail or conflict', () => {
   test('an append whose response is lost is repeated: stored once, charged once', async () => {
@@ -47,19 +43,18 @@ describe('gaps §6, §7: appends that fail or conflict', () => {
   });
 
   test('an intent whose append has an unknown outcome: 503, and no provider call follows', async () => {
-    const { a } = hurried;
-    const id = await authorizedAt(a);
-    a.store.loseResponses = Number.POSITIVE_INFINITY;
-    const response = await a.change('capture', id);
+    const id = await authorizedAt(processes.a);
+    hurried.store.loseResponses = Number.POSITIVE_INFINITY;
+    const response = await hurried.change('capture', id);
     expectError(response, 503, 'SERVICE_UNAVAILABLE', [
       'it is not known whether anything was stored; nothing was sent to the provider',
     ]);
     expect(response.headers).toMatchObject({ 'retry-after': '1' });
-    a.store.loseResponses = 0;
+    hurried.store.loseResponses = 0;
     await until('the operation is resolved', async () =>
-      (await typesOf(hurried, id)).includes('PaymentCaptureDeclined'),
+      (await typesOf(processes, id)).includes('PaymentCaptureDeclined'),
     );
-    expect(await kindsOf(hurried, id)).toEqual(['AUTHORIZE']);
+    expect(await kindsOf(processes, id)).toEqual(['AUTHORIZE']);
   });
 
   test.each([
@@ -72,11 +67,11 @@ describe('gaps §6, §7: appends that fail or conflict', () => {
   ])(
     'beside a ledger that cannot be read, a call past the budget %s',
     async (_title, asking, outcome) => {
-      await using processes = await openTwoCommandProcesses({ ...NO_RETRIES, ...SHORT });
-      const { a } = processes;
+      await using processes = await openTwoCommandProcesses(NO_RETRIES);
+      const a = await processes.open({ settings: SHORT });
       a.faults.listsLedger = false;
       await warmUp(a);
-      const id = await authorizedAt(a);
+      const id = await authorizedAt(processes.a);
       // The repeat of the append ends after the response, however fast the machine is.
       const responded = Promise.withResolvers<void>();
       a.store.loseResponses = 1;
@@ -97,12 +92,9 @@ describe('gaps §6, §7: appends that fail or conflict', () => {
   test('an intent whose append has an unknown outcome is looked up while the store still fails', async () => {
     await using processes = await openTwoCommandProcesses({
       RECOVERY_DELAYS_MS: Array(50).fill('100').join(),
-      REQUEST_BUDGET_MS: '2000',
-      PROVIDER_TIMEOUT_MS: '2000',
     });
-    const { a } = processes;
-    await warmUp(a);
-    const id = await authorizedAt(a);
+    const id = await authorizedAt(processes.a);
+    const a = await processes.open({ settings: HASTY });
     a.store.loseResponses = Number.POSITIVE_INFINITY;
     expect((await a.change('capture', id)).status).toBe(503);
     await until('the operation is looked up', () => a.faults.questions > 0);
@@ -113,14 +105,14 @@ describe('gaps §6, §7: appends that fail or conflict', () => {
   });
 
   test('appends that conflict until the request budget is spent: 503 with Retry-After, never 500', async () => {
-    const { a, b } = hurried;
+    const { a } = processes;
     const id = idOf(await a.create({ captureNow: true, amount: 9_000_000 }));
-    b.store.beforeAppend = async () => {
+    hurried.store.beforeAppend = async () => {
       await a.change('refund', id, { refundAmount: 1 });
     };
-    const response = await b.change('refund', id, { refundAmount: 2 });
+    const response = await hurried.change('refund', id, { refundAmount: 2 });
     expect([response.status, response.json.error]).toEqual([503, 'SERVICE_UNAVAILABLE']);
     expect(response.headers).toMatchObject({ 'retry-after': '1' });
-    b.store.beforeAppend = undefined;
+    hurried.store.beforeAppend = undefined;
   });
 });

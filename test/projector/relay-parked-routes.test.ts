@@ -1,5 +1,5 @@
 /** The payments that the relay has parked: listed, and sent again on request, by route and by command. */
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { noRelay } from '../../projector/relay/open-relay.ts';
 import { RETRIED_MAX, type Relay } from '../../projector/relay/relay.ts';
@@ -15,8 +15,6 @@ import { type MemoryEventStore, memoryEventStore } from '../support/memory-event
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { startOver, untilHalted, untilReady } from '../support/relaying.ts';
 import { until } from '../support/until.ts';
-
-jest.setTimeout(240_000);
 
 const LATER = 'of a later version';
 const PATH = '/ops/v1/topics/parked';

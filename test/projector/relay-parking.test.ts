@@ -1,5 +1,5 @@
 /** What the relay parks beside an event that cannot be read, and how many payments it may park. */
-import { describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import {
   checkpointAtStart,
   noteParked,
@@ -17,8 +17,6 @@ import type { MemoryEventStore } from '../support/memory-event-store.ts';
 import { authorized, newEvent, wholeLife } from '../support/payment-events.ts';
 import { logOf, openParts, relaying, untilRunning, untilSent } from '../support/relaying.ts';
 import { until } from '../support/until.ts';
-
-jest.setTimeout(240_000);
 
 /** A payment whose messages are some 300 kB; any other's are below 3 kB. */
 const appendLarge = async (store: MemoryEventStore, paymentId: string): Promise<void> => {

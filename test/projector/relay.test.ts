@@ -2,7 +2,7 @@
  * The relay: P3, on the topic no event of a payment is missing or out of order, and a duplicate
  * has the same id and revision, whatever broker, store and checkpoint do.
  */
-import { describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { partitionOf } from '../../projector/event-feed/messages.ts';
 import { parseCheckpoint } from '../../projector/relay/checkpoint.ts';
 import { noRelay } from '../../projector/relay/open-relay.ts';
@@ -33,8 +33,6 @@ import { appendSeals } from '../support/seal-events.ts';
 import { until } from '../support/until.ts';
 
 // Many of these wait for one another's clocks; a busy machine is no failure.
-jest.setTimeout(240_000);
-
 /** Payments `from` to `to`. */
 const append = (store: MemoryEventStore, from: number, to: number): Promise<void> =>
   appendLives(

@@ -127,7 +127,7 @@ describe.each(shareOf(NAMES, 1))('on %s', (name) => {
     });
     const { breaks } = await exported('rewritten.jsonl');
     expect(breaks.named).toMatchObject([{ stream: SEALS_STREAM }]);
-  }, 300_000);
+  });
 
   test('a payment that was taken out whole is found at the next seal, and by its name', async () => {
     await log.fill(payments(0, 8));

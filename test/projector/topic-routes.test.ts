@@ -3,7 +3,7 @@
  * the relay sends, page after page, from any place in the log.
  */
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { partitionOf } from '../../projector/event-feed/messages.ts';
 import type { Topic } from '../../projector/event-feed/port.ts';
@@ -25,8 +25,6 @@ import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { relaying, untilSent } from '../support/relaying.ts';
 import { appendSeals } from '../support/seal-events.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-jest.setTimeout(240_000);
 
 const apps: FastifyInstance[] = [];
 afterEach(async () => {

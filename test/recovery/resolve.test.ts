@@ -50,7 +50,7 @@ const leaveUnresolved = async (
   return locatedId(response);
 };
 
-const EVIDENCE = 'letter of the provider, case 4711';
+const EVIDENCE = 'letter of the provider, case of May';
 const REQUEST_EVIDENCE = 'call with the provider, ticket 12';
 /** One person's word; declined without a fence, since the provider gives none here. */
 const say = (id: string, outcome: unknown, more: object = {}, asking = john, at = processes.a) =>
@@ -251,7 +251,7 @@ describe('what two persons resolve is recorded as the outcome, with both of them
   test('the body of the payment names neither the person nor the evidence', async () => {
     const id = await leaveUnresolved();
     await resolve(id, 'approved');
-    expect(await processes.body(id)).not.toMatch(/jane|john|(?<![0-9a-f-])4711|resolve|evidence/);
+    expect(await processes.body(id)).not.toMatch(/jane|john|letter|resolve|evidence/);
   });
 });
 

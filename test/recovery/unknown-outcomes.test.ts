@@ -10,6 +10,7 @@ import {
   openInProcess,
   PAYMENTS,
 } from '../support/in-process.ts';
+import { HASTY } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 
 const service = await openInProcess(NO_RETRIES);
@@ -297,10 +298,7 @@ describe('gaps §7: a call in flight is not unresolved', () => {
   });
 
   test('a request past its budget is 503; its call goes on and its outcome is recorded', async () => {
-    await using hasty = await openInProcess({
-      REQUEST_BUDGET_MS: '2000',
-      PROVIDER_TIMEOUT_MS: '2000',
-    });
+    await using hasty = await openInProcess(HASTY);
     // The first request of a process is the slowest; the budget is to be spent at the provider.
     await hasty.create();
     const held = hasty.faults.holdNext();

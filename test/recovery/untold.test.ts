@@ -21,7 +21,13 @@ const processes = await openTwoCommandProcesses({ RECONCILE_INTERVAL_MS: '250' }
   ledger: (...range) =>
     isLedgerRead ? own.ledger(...range) : Promise.reject(new Error('out of reach')),
 }));
-afterAll(() => processes[Symbol.asyncDispose]());
+const passing = setInterval(() => {
+  processes.a.clock.aheadMs += 50;
+}, 50);
+afterAll(() => {
+  clearInterval(passing);
+  return processes[Symbol.asyncDispose]();
+});
 
 /** The time that the next look but one begins at: the next one may have begun already. */
 const hoursAgo = async (): Promise<number | undefined> => {

@@ -3,13 +3,11 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import manifest from '../../package.json' with { type: 'json' };
 import { timesOf } from '../support/long-run-share.ts';
 import { cleanEnv, ROOT, spawnService, untilReady } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-
-jest.setTimeout(240_000);
 
 /** The real installation takes a quarter of a minute, and asks the registry. */
 const INSTALLS = timesOf(1, 0) === 1;

@@ -4,9 +4,9 @@
  */
 import { existsSync } from 'node:fs';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { HANGS_MS } from './time-bounds.ts';
 
 const EXECUTABLE = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
-export const BROWSER_MS = 60_000;
 
 /** Why no browser can be started here; undefined where one can. */
 export const noBrowser = (): string | undefined =>
@@ -16,7 +16,7 @@ export const launchBrowser = (): Promise<Browser> =>
   chromium.launch({
     executablePath: EXECUTABLE,
     args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
-    timeout: BROWSER_MS,
+    timeout: HANGS_MS,
   });
 
 export type Visit = {
@@ -35,7 +35,7 @@ export const openPage = async (
 ): Promise<Visit> => {
   const context = await browser.newContext({ acceptDownloads: true, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(BROWSER_MS);
+  page.setDefaultTimeout(HANGS_MS);
   const requests: string[] = [];
   const complaints: string[] = [];
   page.on('request', (request) => {

@@ -66,15 +66,11 @@ const consumed = (file: string): Consumed[] =>
     : [];
 
 /** Waits for so many lines; looks seldom, for the file is read whole. */
-const untilRead = (file: string, count: number, timeoutMs: number): Promise<void> =>
-  until(
-    `${count} events are read`,
-    async () => {
-      await delay(50);
-      return consumed(file).length >= count;
-    },
-    timeoutMs,
-  );
+const untilRead = (file: string, count: number): Promise<void> =>
+  until(`${count} events are read`, async () => {
+    await delay(50);
+    return consumed(file).length >= count;
+  });
 
 /**
  * Relays so many payments over a feed that loses answers, while the example reads, is ended once
@@ -84,7 +80,6 @@ export const expectExampleToRead = async (
   brokers: string,
   payments: number,
   ending: NodeJS.Signals,
-  timeoutMs: number,
 ) => {
   const folder = temporaryFolder();
   const file = join(folder.path, 'events.jsonl');
@@ -101,15 +96,15 @@ export const expectExampleToRead = async (
   });
   let consumer: ReturnType<typeof startConsumer> | undefined;
   try {
-    await until('the topics are there', () => relay.partitions() !== undefined, timeoutMs);
+    await until('the topics are there', () => relay.partitions() !== undefined);
     consumer = startConsumer(brokers, file, topic);
     await writePayments(store, payments);
     const total = payments * LIFE;
-    await untilRead(file, total / 2, timeoutMs);
+    await untilRead(file, total / 2);
     consumer.kill(ending);
     await consumer.exited;
     consumer = startConsumer(brokers, file, topic);
-    await untilRead(file, total, timeoutMs);
+    await untilRead(file, total);
     const read = consumed(file);
     expect(read).toHaveLength(total);
     expectWhole(

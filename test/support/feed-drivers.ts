@@ -62,7 +62,6 @@ export const readTopic = async (
   brokers: readonly string[],
   topic: string,
   count: number,
-  timeoutMs = 20_000,
 ): Promise<StoredMessage[]> => {
   const groupId = `test-${crypto.randomUUID()}`;
   const consumer = kafkaClient(brokers, 10).consumer({ groupId, maxWaitTimeInMs: 100 });
@@ -82,7 +81,7 @@ export const readTopic = async (
         });
       },
     });
-    await until(`${count} messages of ${topic}`, () => read.length >= count, timeoutMs);
+    await until(`${count} messages of ${topic}`, () => read.length >= count);
     return read;
   } finally {
     await consumer.disconnect();

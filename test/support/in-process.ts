@@ -20,6 +20,7 @@ import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { providerFaults, readModelsFaults } from './faults-on-demand.ts';
 import { expectDescribed } from './once/api-description.ts';
 import { type Body, parsed } from './service.ts';
+import { PATIENT } from './time-bounds.ts';
 import { until } from './until.ts';
 
 export const SECRET = 'a shared secret of the tests, 32 bytes long at least';
@@ -77,7 +78,7 @@ const asPayload = (body: unknown): string | Buffer | undefined =>
     : JSON.stringify(body);
 
 export const configOf = (settings: Record<string, string>) => {
-  const read = loadConfig({ JWT_SECRET: SECRET, ...settings });
+  const read = loadConfig({ JWT_SECRET: SECRET, ...PATIENT, ...settings });
   if (!read.ok) throw new Error(read.problems.join('; '));
   return read.config;
 };

@@ -31,7 +31,7 @@ export const paced = (
     slowestMs: 0,
     atLeast: (more) => {
       const aim = done + more;
-      return until(`${more} more`, () => done >= aim, 60_000);
+      return until(`${more} more`, () => done >= aim);
     },
     end: async () => {
       stopping.abort();

@@ -19,7 +19,7 @@ export const newOperationId = (): string => {
 /** An authorization of 20.00 USD, or what the parts say. */
 export const authorize = (
   number = APPROVED_CARD,
-  parts: Partial<Omit<CardOperation, 'card'>> = {},
+  parts: Partial<CardOperation> = {},
 ): CardOperation => ({
   operationId: newOperationId(),
   paymentId: 'pay_1',

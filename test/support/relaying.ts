@@ -76,5 +76,5 @@ export const untilReady = (relay: Relay): Promise<void> => {
       () => true,
       () => false,
     );
-  return until('the relay takes requests', isReady, 60_000);
+  return until('the relay takes requests', isReady);
 };

@@ -9,6 +9,7 @@ import { createLogger } from '../../shared/runtime/log.ts';
 import { freePort } from './free-port.ts';
 import { clientOf, isReady, type ServiceOptions } from './service.ts';
 import { temporaryFolder } from './temporary-folder.ts';
+import { PATIENT } from './time-bounds.ts';
 import { until } from './until.ts';
 
 const { log: silent } = createLogger({ level: 'silent', destination: 'stdout' });
@@ -26,7 +27,7 @@ export const startServiceHere = async ({
   const { path: dataDir, remove } =
     given === undefined ? temporaryFolder() : { path: given, remove: () => undefined };
   const PORT = env?.PORT ?? String(await freePort());
-  const read = loadConfig({ ...env, DATA_DIR: dataDir, PORT });
+  const read = loadConfig({ ...PATIENT, ...env, DATA_DIR: dataDir, PORT });
   if (!read.ok) throw new Error(read.problems.join('; '));
   const { host, port } = read.config;
   const fatal = (error: Error) => {

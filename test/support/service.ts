@@ -12,14 +12,12 @@ import { makeToken } from '../../cli/settings.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { freePort } from './free-port.ts';
 import { expectDescribed } from './once/api-description.ts';
+import { HANGS_MS, PATIENT } from './time-bounds.ts';
+import { until } from './until.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 /** The Node that came with the packages, whatever the machine's own is. */
 export const NODE = join(ROOT, 'node_modules/.bin/node');
-
-const READY_MS_MAX = 120_000;
-const CLI_MS_MAX = 120_000;
-const POLL_MS = 20;
 
 export type ServiceOptions = {
   /** Settings over the test's own: loopback, a free port, a temporary data folder. */
@@ -97,11 +95,12 @@ export const cleanEnv = (): NodeJS.ProcessEnv => ({
 
 /** Starts a process of the service and does not wait: for starts that are to be refused. */
 export const spawnService = async (options: ServiceOptions = {}) => {
-  const own = options.dataDir === undefined;
+  const isOwn = options.dataDir === undefined;
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'payments-e2e-'));
   const port = Number(options.env?.PORT ?? (await freePort()));
   const [file = NODE, ...args] = options.command ?? [NODE, LAUNCHER, 'embedded/main.ts'];
-  const env = { ...cleanEnv(), DATA_DIR: dataDir, PORT: String(port), ...options.env };
+  const own = { DATA_DIR: dataDir, PORT: String(port) };
+  const env = { ...cleanEnv(), ...PATIENT, ...own, ...options.env };
   const child = spawn(file, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const { unread = false } = options;
   const exited = exitOf(child, unread ? 'exit' : 'close');
@@ -125,7 +124,7 @@ export const spawnService = async (options: ServiceOptions = {}) => {
       if (running()) child.kill('SIGKILL');
       await exited;
       child.stdout.destroy();
-      if (own) rmSync(dataDir, { recursive: true, force: true });
+      if (isOwn) rmSync(dataDir, { recursive: true, force: true });
     },
   };
 };
@@ -167,11 +166,11 @@ const whatItWrote = (service: ServiceProcess): string =>
 
 /** Waits until the process says that it is ready. Throws when it ends first, or takes too long. */
 export const untilReady = async (service: ServiceProcess): Promise<void> => {
-  const deadline = performance.now() + READY_MS_MAX;
-  while (!(await isReady(service.url))) {
-    if (!service.running()) throw new Error(`the service ended.\n${whatItWrote(service)}`);
-    if (performance.now() > deadline) throw new Error(`never ready.\n${whatItWrote(service)}`);
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  try {
+    await until('it is ready', () => !service.running() || isReady(service.url));
+    if (!service.running()) throw new Error('the service ended');
+  } catch (error) {
+    throw new Error(`${error}\n${whatItWrote(service)}`);
   }
 };
 
@@ -184,7 +183,7 @@ export const runCliProcess = async (
     cwd: ROOT,
     env: { ...cleanEnv(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: CLI_MS_MAX,
+    timeout: HANGS_MS,
   });
   const [stdout, stderr, exit] = await Promise.all([
     text(child.stdout),
@@ -209,7 +208,7 @@ export const parsed = (text: string): Body => {
 /** Requests to a service at an address, by `own` unless a header has another token. */
 export const requestsAt = (url: string, own: () => Promise<string>) => {
   const send = async (path: string, init: RequestInit): Promise<CommandResponse> => {
-    const response = await fetch(url + path, { ...init, signal: AbortSignal.timeout(30_000) });
+    const response = await fetch(url + path, { ...init, signal: AbortSignal.timeout(HANGS_MS) });
     const text = await response.text();
     const { status, headers } = response;
     const { pathname } = new URL(url + path);

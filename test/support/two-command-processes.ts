@@ -31,10 +31,12 @@ import { configOf, idOf, openApp, requestsTo, SECRET, token } from './in-process
 import { memoryDocument } from './memory-feed.ts';
 import { readModelsIn } from './read-models-here.ts';
 import { temporaryFolder } from './temporary-folder.ts';
+import { PATIENT } from './time-bounds.ts';
 import { until } from './until.ts';
 
-/** PROVIDER_TIMEOUT_MS + 2 s, and a little: no call can be in flight any more. */
-export const PAST_FLIGHT_MS = 7_100;
+/** For so long after its intent a call may be in flight (gaps §7). */
+export const IN_FLIGHT_MS = Number(PATIENT.PROVIDER_TIMEOUT_MS) + 2_000;
+export const PAST_FLIGHT_MS = IN_FLIGHT_MS + 100;
 
 type StoreFaults = {
   /** How many streams have been read. */
@@ -108,6 +110,7 @@ export const openTwoCommandProcesses = async (
     reconciliation: memoryDocument(),
     turn: memoryDocument(),
   };
+  const beganMs = Date.now();
   const opened: { app: FastifyInstance; side: CommandSide }[] = [];
 
   /** A process that starts now; with another provider, and settings that name it, where one is given. */
@@ -116,7 +119,7 @@ export const openTwoCommandProcesses = async (
     const ownProvider = other?.provider ?? provider;
     const faults = providerFaults();
     const storeFaults: StoreFaults = { ...NO_FAULTS };
-    /** How far this process's clock is ahead; or the time at which it stands. */
+    /** Time passes where a test says so: no call is begun too late for the other process to wait for it. */
     const clock: { aheadMs: number; standsAtMs?: number | undefined } = { aheadMs: 0 };
     const lines: LogLine[] = [];
     const write = (level: LogLine['level']) => (fields: object, message: string) =>
@@ -140,7 +143,7 @@ export const openTwoCommandProcesses = async (
         warn: write('warn'),
         error: write('error'),
       }),
-      nowMs: () => clock.standsAtMs ?? Date.now() + clock.aheadMs,
+      nowMs: () => clock.standsAtMs ?? beganMs + clock.aheadMs,
     });
     const { app, authHooks } = await openApp({ ...secrets, ...settings });
     side.register(app, authHooks);

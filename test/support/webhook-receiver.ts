@@ -26,6 +26,8 @@ export type Received = {
 export type WebhookReceiver = {
   url: string;
   received: Received[];
+  /** Each message at a path as it first came: one whose response comes too late is sent again. */
+  messagesAt(path?: string): Received[];
   /** Responds to each request from now on; 204 where it is undefined. */
   respond: ((received: Received, response: ServerResponse) => void) | undefined;
   [Symbol.asyncDispose](): Promise<void>;
@@ -47,6 +49,12 @@ export const startReceiver = async (): Promise<WebhookReceiver> => {
   });
   return Object.assign(receiver, {
     url: `${server.url}/hook`,
+    messagesAt: (path = '/hook') => {
+      const messages = new Map<string, Received>();
+      for (const one of receiver.received)
+        if (one.path === path && !messages.has(one.id)) messages.set(one.id, one);
+      return [...messages.values()];
+    },
     [Symbol.asyncDispose]: server.close,
   });
 };

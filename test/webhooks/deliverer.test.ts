@@ -25,8 +25,6 @@ import {
 } from '../support/webhook-world.ts';
 
 // Many of these wait for one another's clocks; a busy machine is no failure.
-jest.setTimeout(240_000);
-
 const HOUR = 3_600_000;
 const MINUTE = 60_000;
 

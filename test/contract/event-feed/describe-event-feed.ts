@@ -1,5 +1,5 @@
 /** The promises of projector/event-feed/port.ts, asked of one driver. */
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { partitionOf } from '../../../projector/event-feed/messages.ts';
 import {
   type EventFeed,
@@ -11,8 +11,6 @@ import { describeDriver } from '../../support/describe-driver.ts';
 import type { FeedDriver, FeedUnderTest } from '../../support/feed-drivers.ts';
 
 // A new consumer group takes a broker some seconds.
-jest.setTimeout(240_000);
-
 const message = (topic: Topic, key: string, n: number): FeedMessage => ({
   topic,
   partition: partitionOf(key, 6),

@@ -58,7 +58,7 @@ export const subscribingCases = (driver: EventStoreDriver): void => {
         const own = seen.filter(({ stream }) => stream === named(n));
         expect(own.map(({ revision }) => revision)).toEqual([...Array(WRITERS).keys()]);
       }
-    }, 240_000);
+    });
 
     test('resume after any position with nothing lost or doubled', async () => {
       for (let n = 0; n < 4; n++) await store.append(named(n), 'none', batchOf(2));

@@ -12,14 +12,14 @@ import {
 } from '../../support/faulty-server.ts';
 import { type LoggedProvider, withLog } from '../../support/logged-provider.ts';
 import { APPROVED_CARD, authorize, CVV, followUp } from '../../support/provider-operations.ts';
+import { AWAITED_MS, ENDS_MS_MAX, HANGS_MS } from '../../support/time-bounds.ts';
+import { within } from '../../support/until.ts';
 
-/** For the tests of a server that leaves a call without an end: long enough to be sent. */
-const HASTY = { connectTimeoutMs: 800, timeoutMs: 800 };
+/** For the tests of a server that leaves a call without an end, which has to be sent before. */
+const HASTY = { connectTimeoutMs: AWAITED_MS, timeoutMs: AWAITED_MS };
 const CONNECT_TIMEOUT_MS = 200;
-/** For the tests of a server that responds at once: a loaded machine must not reach a time-out. */
-const PATIENT = { connectTimeoutMs: 10_000, timeoutMs: 10_000 };
-/** What a loaded machine may add; a call that is not ended in time takes 10 s or never ends. */
-const SLACK_MS = 5_000;
+/** For the tests of a server that responds at once. */
+const PATIENT = { connectTimeoutMs: HANGS_MS, timeoutMs: HANGS_MS };
 
 const unknown = { outcome: 'UNKNOWN', reason: expect.stringMatching(/^[a-z_]+$/) };
 
@@ -36,13 +36,6 @@ afterEach(async () => {
 const clientOf = (url: string, times = PATIENT, token?: string): LoggedProvider => {
   provider = withLog(httpProvider({ url, token, ...times }));
   return provider;
-};
-
-const within = async <T>(limitMs: number, call: Promise<T>): Promise<T> => {
-  const began = performance.now();
-  const response = await call;
-  expect(performance.now() - began).toBeLessThan(limitMs + SLACK_MS);
-  return response;
 };
 
 const operation = authorize();
@@ -107,7 +100,9 @@ describe('provider.md: what is said of a card token', () => {
 describe('provider.md: never connected is NotSent', () => {
   test('connection refused', async () => {
     const client = clientOf(await refusedUrl());
-    expect(await within(0, client.execute(operation))).toEqual({ outcome: 'NOT_SENT' });
+    expect(await within(ENDS_MS_MAX, () => client.execute(operation))).toEqual({
+      outcome: 'NOT_SENT',
+    });
     expect(await client.lookUp(operation)).toEqual(unknown);
     expect(await client.fence(operation)).toEqual(unknown);
     await expect(client.ledger(null, 1)).rejects.toThrow('ledger');
@@ -120,8 +115,7 @@ describe('provider.md: never connected is NotSent', () => {
 
   describe('with time enough for the name service', () => {
     test('a name that does not exist', async () => {
-      const times = { connectTimeoutMs: 4000, timeoutMs: 4500 };
-      provider = httpProvider({ url: 'http://no-such-host.invalid', ...times });
+      provider = httpProvider({ url: 'http://no-such-host.invalid', ...PATIENT });
       expect(await provider.execute(operation)).toEqual({ outcome: 'NOT_SENT' });
     });
   });
@@ -136,9 +130,9 @@ describe('provider.md: never connected is NotSent', () => {
     test('NotSent within the connect time-out, Unknown on a look-up', async () => {
       if ('skip' in hole) return process.stderr.write(`skipped: ${hole.skip}\n`);
       const client = clientOf(hole.url, { ...PATIENT, connectTimeoutMs: CONNECT_TIMEOUT_MS });
-      const response = within(CONNECT_TIMEOUT_MS, client.execute(operation));
-      expect(await response).toEqual({ outcome: 'NOT_SENT' });
-      expect(await within(CONNECT_TIMEOUT_MS, client.lookUp(operation))).toEqual(unknown);
+      const response = await within(ENDS_MS_MAX, () => client.execute(operation));
+      expect(response).toEqual({ outcome: 'NOT_SENT' });
+      expect(await within(ENDS_MS_MAX, () => client.lookUp(operation))).toEqual(unknown);
     });
   });
 });
@@ -190,20 +184,19 @@ describe('provider.md: everything else is Unknown, in time', () => {
 
   const expectUnknown = async (
     fault: (response: ServerResponse) => void,
-    times: typeof PATIENT,
-    limitMs: number,
+    times = PATIENT,
   ): Promise<void> => {
     server = await httpServer((_request, response) => fault(response));
     const client = clientOf(server.url, times);
-    expect(await within(limitMs, client.execute(operation))).toEqual(unknown);
-    expect(await within(limitMs, client.fence(operation))).toEqual(unknown);
+    expect(await within(ENDS_MS_MAX, () => client.execute(operation))).toEqual(unknown);
+    expect(await within(ENDS_MS_MAX, () => client.fence(operation))).toEqual(unknown);
     expect(server.requests).toEqual([
       `PUT /operations/${operation.operationId}`,
       `DELETE /operations/${operation.operationId}`,
     ]);
   };
-  test.each(endless)('%s', (_name, fault) => expectUnknown(fault, HASTY, HASTY.timeoutMs));
-  test.each(httpFaults)('%s', (_name, fault) => expectUnknown(fault, PATIENT, 0));
+  test.each(endless)('%s', (_name, fault) => expectUnknown(fault, HASTY));
+  test.each(httpFaults)('%s', (_name, fault) => expectUnknown(fault));
 
   const text = JSON.stringify(outcome);
   const withAmount = (amount: string) => text.replace(/"amount":[0-9]+/, `"amount":${amount}`);
@@ -258,8 +251,8 @@ describe('provider.md: everything else is Unknown, in time', () => {
   ])('%s', async (_name, fault) => {
     server = await rawServer(fault);
     const client = clientOf(server.url);
-    expect(await within(0, client.execute(operation))).toEqual(unknown);
-    expect(await within(0, client.lookUp(operation))).toEqual(unknown);
+    expect(await within(ENDS_MS_MAX, () => client.execute(operation))).toEqual(unknown);
+    expect(await within(ENDS_MS_MAX, () => client.lookUp(operation))).toEqual(unknown);
     // Sent once each, whatever happened: a call is never sent again.
     expect(server.requests).toEqual([
       `PUT /operations/${operation.operationId}`,

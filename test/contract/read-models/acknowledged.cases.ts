@@ -6,7 +6,7 @@ import { describe, expect, test } from '@jest/globals';
 import { foldReadModel } from '../../../shared/payment/response.ts';
 import type { ReadModels } from '../../../shared/read-models/port.ts';
 import { created, placed } from '../../support/payment-events.ts';
-import { newSeed, randomOf } from '../../support/random.ts';
+import { randomOf } from '../../support/random.ts';
 import type { ReadModelDriver } from '../../support/read-model-drivers.ts';
 import { change, MANY, openBeforeEach, readModelAt } from './opened.ts';
 
@@ -58,9 +58,8 @@ export const acknowledgedCases = (driver: ReadModelDriver): void => {
       await expectRight();
     });
 
-    const seed = newSeed();
-    test(`P1: what a killed process leaves is whole up to its checkpoint (seed ${seed})`, async () => {
-      const random = randomOf(seed);
+    test(`P1: what a killed process leaves is whole up to its checkpoint`, async () => {
+      const random = randomOf();
       let from: string | null = null;
       for (let at = 0; at < EVENTS; at += 1) {
         const readModel = readModelAt(`pay_${at % PAYMENTS}`, Math.floor(at / PAYMENTS));

@@ -2,7 +2,7 @@
  * P3 for payments that the relay has parked and is requested to send again: no message is missing or
  * out of order, and one that comes twice is the same to the byte, wherever the relay is killed.
  */
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { RelayNotReady } from '../../../projector/errors.ts';
 import { partitionOf } from '../../../projector/event-feed/messages.ts';
 import { type EventFeed, FeedUnavailable } from '../../../projector/event-feed/port.ts';
@@ -24,8 +24,6 @@ import {
 import { until } from '../../support/until.ts';
 
 // A broker takes some seconds to make topics, and a busy machine is no failure.
-jest.setTimeout(240_000);
-
 /** What the relay writes to: the feed, and the document of its checkpoint as the next start opens it. */
 type RelayDriver = Driver & Pick<FeedDriver, 'make'> & { document(): () => KeyDocument };
 
@@ -89,10 +87,9 @@ export const describeRelayRetry = (driver: RelayDriver): void =>
         async () =>
           relay.status().state === 'running' &&
           relay.status().checkpoint === (await logOf(store)).at(-1)?.position,
-        60_000,
       );
     const untilNoneParked = (relay: Relay): Promise<void> =>
-      until('nothing is parked', () => relay.status().parked === 0, 60_000);
+      until('nothing is parked', () => relay.status().parked === 0);
     /** The relay with three parked payments, which could be sent by now. */
     const withParked = (check: (relay: Relay) => Promise<void>, checkpoint = openDocument()) =>
       relaying(async (relay) => {
@@ -218,7 +215,7 @@ export const describeRelayRetry = (driver: RelayDriver): void =>
         const before = taken;
         const retry = relay.retryParked(C);
         await appendOne(store, LATER, 0);
-        await until('the batch waits', () => taken > before, 60_000);
+        await until('the batch waits', () => taken > before);
         resolve();
         await expect(retry).rejects.toThrow(RelayNotReady);
         acknowledged = Number.POSITIVE_INFINITY;
@@ -235,7 +232,7 @@ export const describeRelayRetry = (driver: RelayDriver): void =>
         response = promise;
         const before = taken;
         await appendOne(store, LATER, 0);
-        await until('the batch is under way', () => taken > before, 60_000);
+        await until('the batch is under way', () => taken > before);
         const retry = relay.retryParked(C);
         resolve();
         await expect(retry).rejects.toThrow(/once it has caught up/);
