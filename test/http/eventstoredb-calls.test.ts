@@ -19,7 +19,7 @@ import { until } from '../support/until.ts';
 const MANY = 24;
 const GROUP = 8;
 const PAIRS = 24;
-/** The sampler compares one payment with the log each second, and recovery follows the log. */
+/** Recovery follows the log. */
 const OWN_READS_MAX = 8;
 
 const times = <T>(count: number, work: (n: number) => Promise<T>): Promise<T[]> =>
