@@ -125,12 +125,12 @@ describe('the file of the read models', () => {
     async (_, harm, reason) => {
       await filled(500);
       const readModels = open();
-      const told: string[][] = [];
-      readModels.onDamage((...one) => told.push(one));
+      const noted: string[][] = [];
+      readModels.onDamage((...one) => noted.push(one));
       harm();
       for (let n = 0; n < 2; n += 1)
         await expect(readModels.search({}, 500)).rejects.toThrow(ReadModelsLost);
-      expect(told).toEqual([[WHOLE_FILE, expect.stringContaining(reason)]]);
+      expect(noted).toEqual([[WHOLE_FILE, expect.stringContaining(reason)]]);
       expect(readModels.damaged()).toBe(1);
       expect(warn).not.toHaveBeenCalled();
       await readModels.close();
