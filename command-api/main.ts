@@ -5,6 +5,7 @@ import { buildApp } from '../shared/http/server/app.ts';
 import { closeGracefully, enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
 import { openDeliveries, openEventStore, openReadModels } from '../shared/open-drivers.ts';
+import { searchedOnceFilled } from '../shared/read-models/filled.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
@@ -22,7 +23,8 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const drivers = { ...deps, fileOf: noFiles };
   const metrics = createMetrics();
   const opened = await openEventStore({ ...drivers, metrics });
-  const readModels = await openReadModels(drivers, secretsOf(config));
+  const plain = await openReadModels(drivers, secretsOf(config));
+  const readModels = searchedOnceFilled(plain, opened.store);
   const identities = createIdentities(secretsOf(config));
   const store = await withCheckedSecret(opened.store, identities, onFatal);
   const deliveries = await openDeliveries(drivers);

@@ -24,6 +24,7 @@ import {
   openEventStore,
   openReadModels,
 } from '../shared/open-drivers.ts';
+import { searchedOnceFilled } from '../shared/read-models/filled.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
@@ -110,7 +111,8 @@ const openSides = async (
   );
   // Wrapped once: every append of this process goes through it.
   const { store } = freshness;
-  const readModels = wrapReadModels(await openReadModels(drivers, secrets));
+  const opened = wrapReadModels(await openReadModels(drivers, secrets));
+  const readModels = searchedOnceFilled(opened, store);
   const deliveries = await openDeliveries(drivers);
   const own = { config, store, metrics, log };
   const projection = await openProjectorSide({
@@ -175,7 +177,7 @@ const readiness =
     const position = engine.shared ? {} : { position: engine.lastPosition() ?? '0' };
     const eventStore = await engineState(engine.ping, position);
     const simulated = config.provider.kind === 'simulator';
-    const { projection: readModels, relay, webhooks } = projection.states();
+    const { projection: readModels, relay, webhooks } = await projection.states();
     const isStuck = projection.projector.status().stuck;
     const provider = { ...providerState(commands, config), simulated };
     return {

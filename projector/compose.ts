@@ -4,14 +4,14 @@ import type { ReadModels } from '../shared/read-models/port.ts';
 import type { BackOff } from '../shared/runtime/back-off.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { isTracing } from '../shared/runtime/tracing.ts';
-import type { CompareAllOptions, Comparison } from './compare.ts';
+import type { Comparison, ComparisonProgress } from './compare.ts';
+import { createComparisons } from './comparisons.ts';
 import { StandingBy } from './errors.ts';
 import { type Freshness, trackFreshness } from './freshness.ts';
 import { watchCheckpoint } from './lag.ts';
 import { keepLease, type Lease } from './lease.ts';
 import { createProjection, type Projection } from './projection.ts';
 import { createRebuilds, type RebuildRequest, type RebuildResult } from './rebuild.ts';
-import { startSampler } from './sampler.ts';
 import type { RunningHash } from './seals/running-hash.ts';
 import {
   checkBeforeStart,
@@ -35,8 +35,6 @@ export type ProjectorOptions = {
   watchMs?: number;
   stillMsMax?: number;
   leaseMs?: number;
-  /** Between two payments that are compared with the log. */
-  sampleMs?: number;
 };
 
 const stateOf = (state: SubscriptionState, caughtUp: boolean, standingBy: boolean) => {
@@ -74,8 +72,8 @@ const subscriberOf = (
 /** Throws LogMisfit. An engine out of reach is no error: the loop waits for it. */
 export const startProjector = async (options: ProjectorOptions) => {
   const { store, readModels, logger, backOff, watchMs = 5000, stillMsMax, leaseMs } = options;
-  const { sampleMs = 1000 } = options;
   await checkBeforeStart(options);
+  const wasEmpty = (await readModels.checkpoint().catch(() => null)) === null;
 
   const { freshness = trackFreshness(store) } = options;
   const { isCaughtUp } = freshness;
@@ -95,12 +93,13 @@ export const startProjector = async (options: ProjectorOptions) => {
   const parts = { store, readModels, lease, projection, subscription, logger };
   const watch = watchCheckpoint({ ...parts, everyMs: watchMs, stillMsMax });
   const rebuilds = createRebuilds({ store, readModels, logger, hold: projection.hold });
-  const sampler = startSampler({
-    ...parts,
-    rebuild: async () => (await rebuilds.run()).served,
-    isReady: () => isCaughtUp() && !lease.standingBy(),
-    everyMs: sampleMs,
-  });
+  const comparisons = createComparisons(parts);
+  const rebuild = async (request?: RebuildRequest): Promise<RebuildResult> => {
+    const result = await rebuilds.run(request);
+    if (result.served) comparisons.forget();
+    return result;
+  };
+  if (!wasEmpty && readModels.compareElsewhere) void comparisons.indexes(rebuild);
 
   /** False at once before they have caught up: GET folds streams then. */
   const waitForRevision: ReadModels['waitForRevision'] = async (...request) =>
@@ -125,7 +124,7 @@ export const startProjector = async (options: ProjectorOptions) => {
         caughtUp: isCaughtUp(),
         stuck: watch.stuck(),
         parked: watch.parked(),
-        compared: sampler.counts(),
+        differences: comparisons.differences(),
         ...(error === undefined ? {} : { error }),
         /** Since the start. `parkings` counts each time that a payment was parked. */
         counts: { events, healed, parkings, restarts },
@@ -135,6 +134,9 @@ export const startProjector = async (options: ProjectorOptions) => {
     waitForRevision,
     lag: watch.lag,
     isBehind: freshness.isBehind,
+    /** Also where the store was emptied and the projector has not noticed yet. */
+    isCaughtUp: async (): Promise<boolean> =>
+      isCaughtUp() && ((await readModels.isFilled?.().catch(() => false)) ?? true),
     /** True when the document is whole now. Throws StandingBy. */
     retryParked: async (paymentId: string): Promise<boolean> => {
       rejectStandingBy();
@@ -142,24 +144,28 @@ export const startProjector = async (options: ProjectorOptions) => {
     },
     rebuild: async (request?: RebuildRequest): Promise<RebuildResult> => {
       rejectStandingBy();
-      const result = await rebuilds.run(request);
-      if (result.served) sampler.forget();
-      return result;
+      return rebuild(request);
     },
-    compareAll: async (onProgress?: CompareAllOptions['onProgress']): Promise<Comparison> => {
+    compareAll: async (
+      onProgress?: (progress: ComparisonProgress) => void,
+    ): Promise<Comparison> => {
       rejectStandingBy();
-      return sampler.compareAll(onProgress);
+      return comparisons.whole(onProgress);
     },
-    checkIndexes: sampler.checkIndexes,
+    /** Not while the read models are being filled: they lack what comes next. */
+    compareUnasked: (): void => {
+      if (isCaughtUp()) void comparisons.scheduled();
+    },
     rebuilds: { latest: rebuilds.latest },
     stop: async (): Promise<void> => {
       stopping = true;
       rebuilds.abort();
       watch.stop();
-      sampler.stop();
+      const compared = comparisons.stop();
       const released = lease.stop();
       await subscription.stop();
       await rebuilds.ended();
+      await compared;
       await released;
     },
   };

@@ -5,6 +5,7 @@ import { buildApp } from '../shared/http/server/app.ts';
 import { closeGracefully, enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
 import { openDeliveries, openEventStore, openReadModels } from '../shared/open-drivers.ts';
+import { searchedOnceFilled } from '../shared/read-models/filled.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
@@ -18,7 +19,8 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const drivers = { ...deps, fileOf: noFiles };
   const metrics = createMetrics();
   const { store, ping } = await openEventStore({ ...drivers, metrics });
-  const readModels = await openReadModels(drivers, secretsOf(config));
+  const plain = await openReadModels(drivers, secretsOf(config));
+  const readModels = searchedOnceFilled(plain, store);
   const side = await openProjectorSide({
     config,
     store,
@@ -43,7 +45,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
       const enginesUp = engines.eventStore.state === 'up' && engines.readModels.state === 'up';
       return {
         ready: enginesUp && !side.projector.status().stuck && !app.lifecycle.closing,
-        engines: { ...engines, ...side.states() },
+        engines: { ...engines, ...(await side.states()) },
       };
     },
   });

@@ -22,11 +22,13 @@ import { openSealer } from './seals/open.ts';
 import type { Sealer } from './seals/sealer.ts';
 import { openVerification } from './verification/schedule.ts';
 
-const projectionState = (projector: Pick<Projector, 'status'>): EngineState => {
-  const { state, caughtUp, parked, stuck, error } = projector.status();
+const projectionState = async (
+  projector: Pick<Projector, 'status' | 'isCaughtUp'>,
+): Promise<EngineState> => {
+  const { state, parked, stuck, error } = projector.status();
   return {
     state: stuck ? 'stuck' : state,
-    caughtUp,
+    caughtUp: await projector.isCaughtUp(),
     parked,
     ...(error === undefined ? {} : { reason: error }),
   };
@@ -39,12 +41,9 @@ const delivererState = (deliverer: Pick<Deliverer, 'status'>): EngineState => {
 
 /** Where `lag` throws StoreUnavailable, the older values stay. */
 export const watchProjectionMetrics = (metrics: Metrics, projector: Projector): void => {
-  let counted = 0;
   metrics.beforeScrape(async () => {
-    const { checkpoint, parked, compared } = projector.status();
-    metrics.readModelSamples.inc(compared.samples - counted);
-    counted = compared.samples;
-    metrics.readModelDifferences.set(compared.differences);
+    const { checkpoint, parked, differences } = projector.status();
+    metrics.readModelDifferences.set(differences);
     metrics.projectionPosition.set({ projection: 'payments' }, numberOf(checkpoint));
     metrics.parked.set(parked);
     const { done = 0, total = 0 } = projector.rebuilds.latest() ?? {};
@@ -102,8 +101,8 @@ export const openProjectorSide = async (options: ProjectorSideOptions) => {
     webhookSecret,
     verification,
     sealer,
-    states: () => ({
-      projection: projectionState(projector),
+    states: async () => ({
+      projection: await projectionState(projector),
       relay: relayState(relay),
       webhooks: delivererState(deliverer),
     }),

@@ -23,14 +23,18 @@ import {
 import { ComparisonRunning, RelayNotReady, StandingBy } from './errors.ts';
 
 export type ProjectionDeps = {
-  projector: Pick<Projector, 'status' | 'lag' | 'rebuild' | 'rebuilds' | 'compareAll'>;
+  projector: Pick<
+    Projector,
+    'status' | 'isCaughtUp' | 'lag' | 'rebuild' | 'rebuilds' | 'compareAll'
+  >;
   streams: Streams;
 };
 
 const STATUS_PATH = '/ops/v1/projections';
 
-const statusOf = async ({ status, lag, rebuilds }: ProjectionDeps['projector']) => {
-  const { state, checkpoint, caughtUp, parked, stuck, error } = status();
+const statusOf = async (projector: ProjectionDeps['projector']) => {
+  const { status, isCaughtUp, lag, rebuilds } = projector;
+  const { state, checkpoint, parked, stuck, error } = status();
   // With the event store out of reach, the operator still needs the rest of the status.
   const measured = await lag().catch(() => undefined);
   const reason = measured === undefined ? 'the event store is out of reach' : error;
@@ -42,7 +46,7 @@ const statusOf = async ({ status, lag, rebuilds }: ProjectionDeps['projector']) 
     lagEvents: measured?.events ?? null,
     lagIsExact: measured?.isExact ?? null,
     lagSeconds: measured?.seconds ?? null,
-    caughtUp,
+    caughtUp: await isCaughtUp(),
     parked,
     ...(reason === undefined ? {} : { reason }),
     rebuild: rebuilds.latest() ?? null,
@@ -100,8 +104,7 @@ const streamOr = (
 const whyLater = (error: unknown): string | undefined => {
   if (error instanceof RebuildRunning)
     return `a rebuild is under way already; GET ${STATUS_PATH} says how far it is`;
-  if (error instanceof ComparisonRunning)
-    return 'the read models are being compared already; try again when that has ended';
+  if (error instanceof ComparisonRunning) return `${error.message}; try again when that has ended`;
   if (error instanceof StandingBy)
     return 'this projector stands by, or is stopping; ask the one that follows the log';
   return error instanceof RelayNotReady ? error.message : undefined;

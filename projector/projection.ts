@@ -13,7 +13,12 @@ import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { project } from '../shared/payment/response.ts';
 import { DocumentTooLarge } from '../shared/read-models/errors.ts';
-import type { Parking, ReadModelChange, ReadModels, Repair } from '../shared/read-models/port.ts';
+import type {
+  Parking,
+  ReadModelChange,
+  ReadModels,
+  Unparking,
+} from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { oneAfterAnother, slicesOf } from '../shared/runtime/scheduling.ts';
@@ -185,11 +190,13 @@ const foreignIn = (recorded: LogEvent): string | undefined => {
 };
 
 /** Payments that are acknowledged as foreign from their first event on; one with a document stays. */
-const forgetForeign = async (own: Projecting, events: readonly LogEvent[]): Promise<Repair[]> => {
-  const forgotten: Repair[] = [];
+const forgetForeign = async (
+  own: Projecting,
+  events: readonly LogEvent[],
+): Promise<Unparking[]> => {
+  const forgotten: Unparking[] = [];
   for (const paymentId of events.flatMap((event) => foreignIn(event) ?? [])) {
-    if ((await lastOf(own, paymentId)) === -1)
-      forgotten.push({ kind: 'repair', paymentId, readModel: undefined });
+    if ((await lastOf(own, paymentId)) === -1) forgotten.push({ kind: 'unpark', paymentId });
   }
   return forgotten;
 };
@@ -219,7 +226,7 @@ const retryParked = async (own: Projecting, paymentId: string): Promise<boolean>
   const after = revision === last + 1 ? last : revision;
   const { readModel, poison } = await foldPayment(own, paymentId, after);
   if (poison === undefined && readModel !== undefined) {
-    await write(own, new Map(), {}, [{ kind: 'repair', paymentId, readModel }]);
+    await write(own, new Map([[paymentId, { readModel }]]), {}, [{ kind: 'unpark', paymentId }]);
     await readParked(own);
     return true;
   }
@@ -242,13 +249,6 @@ const removal = async (
   await noteParked(own, await write(own, new Map([[paymentId, stopped]])), NOT_WHOLE);
 };
 
-const repair = async (own: Projecting, paymentId: string): Promise<boolean> => {
-  const { readModel, poison } = await foldPayment(own, paymentId, 0);
-  const parked = new Map(poison && [[paymentId, { readModel: undefined, poison }]]);
-  await noteParked(own, await write(own, parked, {}, [{ kind: 'repair', paymentId, readModel }]));
-  return poison === undefined;
-};
-
 export const createProjection = (options: ProjectionOptions) => {
   const own: Projecting = {
     ...options,
@@ -266,8 +266,6 @@ export const createProjection = (options: ProjectionOptions) => {
     /** Parks the payment where its stream is no longer whole; `kept` replaces its document. */
     removal: (paymentId: string, kept?: PaymentReadModel) =>
       inTurn(() => removal(own, paymentId, kept)),
-    /** By the fold of its stream, or parks the payment. True when the document is whole now. */
-    repair: (paymentId: string) => inTurn(() => repair(own, paymentId)),
     /** Between two batches: no event is applied meanwhile. */
     hold: <T>(step: () => Promise<T>): Promise<T> =>
       inTurn(async () => {

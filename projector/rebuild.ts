@@ -6,7 +6,8 @@
 import { decodeForm } from '../shared/event-store/fold-stream.ts';
 import type { LogReader, Position } from '../shared/event-store/port.ts';
 import { type LogScan, readPatiently, scanLog, totalUpTo } from '../shared/event-store/scan-log.ts';
-import { RebuildRunning } from '../shared/read-models/errors.ts';
+import { startChecksum } from '../shared/read-models/document-row.ts';
+import { RebuildRunning, unlessLost } from '../shared/read-models/errors.ts';
 import { parkedPayments } from '../shared/read-models/pages.ts';
 import type {
   NextGeneration,
@@ -30,6 +31,7 @@ const THREAD_PAGE = 1_000;
 const PARKED_NAMED_MAX = 1_000;
 const PARKED_PAGE = 250;
 const NONE: MoneyDifferences = { count: 0, named: [] };
+const NO_DOCUMENTS = startChecksum().result();
 
 export type RebuildProgress = Pick<
   RebuildState,
@@ -174,10 +176,15 @@ const fillAndServe = async (
     await fillHere();
     if (projection.checkpoint() !== (await checkpoint()))
       throw new RebuildImpossible('the log ends before the checkpoint of the read models');
-    await parkRemoved(options, next, projection);
-    const [before, after] = await Promise.all([readModels.checksum(), next.checksum()]);
+    // What cannot be read is no evidence of anything.
+    const parking = parkRemoved(options, next, projection).catch(unlessLost);
+    const [before = NO_DOCUMENTS, after] = await Promise.all([
+      readModels.checksum().catch(unlessLost),
+      parking.then(() => next.checksum()),
+    ]);
     const equal = before.hash === after.hash && before.documents === after.documents;
-    const money = equal ? NONE : await moneyDifferences(readModels, next);
+    const differences = equal ? NONE : await moneyDifferences(readModels, next).catch(unlessLost);
+    const money = differences ?? NONE;
     const parked = await next.parked(PARKED_NAMED_MAX);
     signal.throwIfAborted();
     const served = money.count === 0 || options.accept === true;

@@ -10,6 +10,8 @@ import { closeGracefully, enginesState, registerHealth } from '../shared/http/se
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
 import { openKeyDocument } from '../shared/key-document.ts';
 import { openEventStore, openReadModels } from '../shared/open-drivers.ts';
+import { logDamage } from '../shared/read-models/damage.ts';
+import { searchedOnceFilled } from '../shared/read-models/filled.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
@@ -22,20 +24,13 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const { config, log } = deps;
   const drivers = { ...deps, fileOf: noFiles };
   const metrics = createMetrics();
-  let damaged = 0;
   const { store, ping } = await openEventStore({ ...drivers, metrics });
-  const readModels = await openReadModels(drivers, secretsOf(config));
+  const plain = await openReadModels(drivers, secretsOf(config));
+  const readModels = searchedOnceFilled(plain, store);
   const verification = await openKeyDocument(drivers, 'log-verification');
   const verified = openCheckRecord(verification);
-  // Only the projector repairs it.
-  readModels.onDamage((paymentId) => {
-    log.error(
-      { paymentId },
-      'read model does not have its check, so GET folds the log: `payments verify --read-models` compares all, `payments projections rebuild` fills them anew',
-    );
-    damaged += 1;
-    metrics.readModelDifferences.set(damaged);
-  });
+  logDamage(readModels, log);
+  metrics.beforeScrape(() => metrics.readModelDifferences.set(readModels.damaged()));
   const authHooks = await openAuthHooks(config, { log, metrics });
 
   const app = buildApp({

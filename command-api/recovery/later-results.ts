@@ -5,6 +5,7 @@
 import type { LaterCommand } from '../../shared/payment/commands.ts';
 import type { PaymentResponse } from '../../shared/payment/payment-response.ts';
 import { authorizationOf, type PaymentState, providerOf } from '../../shared/payment/state.ts';
+import { foldDamaged } from '../../shared/read-models/fold-damaged.ts';
 import type {
   PaymentDocument,
   PaymentSearch,
@@ -133,13 +134,13 @@ export const watchOldAuthorizations = ({
   const authorizations = async function* (): AsyncGenerator<PaymentDocument> {
     let after: PaymentSearch['after'];
     do {
-      const page = await readModels.search({ status: 'AUTHORIZED', after }, PAGE);
-      for (const document of page.documents) {
+      const search: PaymentSearch = { status: 'AUTHORIZED', after };
+      const { documents, searchedTo } = await readModels.search(search, PAGE);
+      for (const document of await foldDamaged(deps.store, search, documents)) {
         if (stopped) return;
-        // The projector puts a damaged document right, and it is looked at again.
-        if (!document.damaged) yield document;
+        yield document;
       }
-      after = page.searchedTo;
+      after = searchedTo;
     } while (after !== undefined);
   };
 

@@ -1,4 +1,7 @@
-/** Verifies log and indexes soon after the start, then at an interval; a break is an error line. */
+/**
+ * Verifies the log soon after the start and then at an interval, and has the read models compared with it
+ * (gaps §28); a break is an error line.
+ */
 import {
   type CheckResult,
   type Faults,
@@ -40,7 +43,8 @@ type VerificationOptions = {
   document: KeyDocument;
   everyMs: number;
   mayRun(): boolean;
-  checkIndexes?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
+  /** Of the read models; it is not waited for. */
+  compare?(): void;
   logger: Logger;
   metrics: Pick<Metrics, 'chainVerified' | 'chainWas'>;
   startTimer?: StartTimer;
@@ -93,14 +97,7 @@ export const startVerification = (options: VerificationOptions) => {
     } catch (error) {
       logger.warn({ reason: reasonOf(error) }, 'the event log could not be verified');
     }
-    await options
-      .checkIndexes?.(stopping.signal)
-      .catch((error) =>
-        logger.warn(
-          { reason: reasonOf(error) },
-          'the indexes of the read models could not be looked at',
-        ),
-      );
+    options.compare?.();
   };
 
   const schedule = (waitMs: number): void => {
@@ -161,7 +158,7 @@ type OpenVerification = Pick<
 > & {
   config: Pick<Config, 'mongoUrl' | 'verifyEveryMs'>;
   fileOf(name: string): string;
-  projector: Pick<Projector, 'status' | 'checkIndexes'>;
+  projector: Pick<Projector, 'status' | 'compareUnasked'>;
 };
 
 export const openVerification = async ({
@@ -174,6 +171,6 @@ export const openVerification = async ({
     ...options,
     document: await openKeyDocument({ config, fileOf }, 'log-verification'),
     everyMs: config.verifyEveryMs,
-    checkIndexes: projector.checkIndexes,
+    compare: projector.compareUnasked,
     mayRun: () => projector.status().state !== 'standing-by',
   });

@@ -69,8 +69,12 @@ const tokenOf = async (name: string): Promise<string> => {
 type Faults = { calls: object };
 
 const withFaults = <T extends object>(own: T, faults: Faults): T => {
-  const get = (target: T, name: string | symbol) =>
-    Reflect.get(faults.calls, name) ?? Reflect.get(target, name);
+  // The service may copy the functions before a fault is set.
+  const get = (target: T, name: string | symbol) => {
+    const call: unknown = Reflect.get(target, name);
+    if (typeof call !== 'function') return call;
+    return (...args: unknown[]) => (Reflect.get(faults.calls, name) ?? call)(...args);
+  };
   return new Proxy(own, { get });
 };
 

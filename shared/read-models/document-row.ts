@@ -11,7 +11,6 @@ import {
 } from 'node:crypto';
 import type { PaymentReadModel } from '../payment/payment-response.ts';
 import { bodyOf } from '../payment/response.ts';
-import { createBoundedMap } from '../runtime/bounded-map.ts';
 
 /** Without its check. Times are RFC 3339, the amount minor units. */
 export type DocumentRow = {
@@ -119,22 +118,3 @@ export const createRowCheck = ([current, ...earlier]: readonly [string, ...strin
   };
 };
 export type RowCheck = ReturnType<typeof createRowCheck>;
-
-/** Damaged documents remembered by id; one beyond may be reported a second time. */
-const REPORTED_MAX = 1_000;
-
-/** Reports each document that does not have its check once, until it is written again. */
-export const createDamageReports = () => {
-  const reported = createBoundedMap<true>(REPORTED_MAX);
-  const listeners: ((paymentId: string) => void)[] = [];
-  return {
-    onDamage: (listener: (paymentId: string) => void): void => void listeners.push(listener),
-    report: (paymentId: string): void => {
-      if (reported.get(paymentId)) return;
-      reported.set(paymentId, true);
-      for (const listener of listeners) listener(paymentId);
-    },
-    written: (paymentId: string): void => void reported.delete(paymentId),
-  };
-};
-export type DamageReports = ReturnType<typeof createDamageReports>;

@@ -9,6 +9,17 @@ export class ReadModelsUnavailable extends Error {
   override name = 'ReadModelsUnavailable';
 }
 
+/** The file is damaged or gone. It is served on as far as it can be read, until a rebuild or a start. */
+export class ReadModelsLost extends ReadModelsUnavailable {
+  override name = 'ReadModelsLost';
+}
+
+/** For read models that cannot say anything any more. Throws any other error. */
+export const unlessLost = (error: unknown): undefined => {
+  if (error instanceof ReadModelsLost) return undefined;
+  throw error;
+};
+
 /**
  * Another projector has moved the checkpoint, or serves another generation. This batch moved no
  * checkpoint: read the checkpoint again and follow the log from there.

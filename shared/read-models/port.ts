@@ -36,8 +36,6 @@ export type StoredDocument = {
   row: DocumentRow | undefined;
   /** True when the row has its check, and when there is no row. */
   whole: boolean;
-  /** The index that does not lead to the row, where the store is a file: a list leaves the payment out. */
-  unlisted?: string | undefined;
   parked: boolean;
 };
 
@@ -81,15 +79,16 @@ export type ParkedPlace = Pick<ParkedPayment, 'since' | 'paymentId'>;
 export type ReadModelChange =
   | { kind: 'readModel'; readModel: PaymentReadModel }
   | { kind: 'park'; paymentId: string; revision: number; reason: string; time: string }
-  /**
-   * Puts the read model in the place of whatever is stored of the payment, or removes that where it is
-   * undefined; the payment is parked no more. A document that has its check and a higher revision stays.
-   */
-  | { kind: 'repair'; paymentId: string; readModel: PaymentReadModel | undefined };
+  /** Whatever the revision of its document; comes before a parking of the same batch. */
+  | { kind: 'unpark'; paymentId: string };
 export type Parking = Extract<ReadModelChange, { kind: 'park' }>;
-export type Repair = Extract<ReadModelChange, { kind: 'repair' }>;
+export type Unparking = Extract<ReadModelChange, { kind: 'unpark' }>;
 
-/** For the query API. Each call but `waitForRevision` and `onDamage` throws ReadModelsUnavailable. */
+/**
+ * For the query API. Each call but `waitForRevision`, `onDamage` and `damaged` throws
+ * ReadModelsUnavailable, and ReadModelsLost where the store is a file that another program has damaged
+ * or deleted.
+ */
 export type ReadModelsReader = {
   /** Another merchant's payment looks like one that does not exist. */
   get(paymentId: string, merchantId: string): Promise<PaymentDocument | undefined>;
@@ -108,16 +107,17 @@ export type ReadModelsReader = {
   /** Oldest first; with `after`, those that come after that place. */
   parked(limit: number, after?: ParkedPlace): Promise<ParkedPayment[]>;
   inspect(paymentId: string): Promise<StoredDocument>;
-  /**
-   * In words, an index that does not lead to every document, or leads to others as well; undefined where
-   * none does so, and once `signal` is aborted. MongoDB leaves it out: its server keeps its indexes by
-   * itself.
-   */
-  indexDamage?(signal?: AbortSignal): Promise<string | undefined>;
+  /** The stored checkpoint; null at the start. */
+  filledTo(): Promise<Position | null>;
   /** The next payments with a document after this id (null: from the start), in the order of ids. */
   idsAfter(paymentId: string | null, limit: number): Promise<string[]>;
-  /** Calls back once for each document that a read finds without its check. Never throws. */
-  onDamage(listener: (paymentId: string) => void): void;
+  /**
+   * Calls back once for each document that a read finds without its check, and with WHOLE_FILE for a
+   * file that cannot be read.
+   */
+  onDamage(listener: (paymentId: string, reason: string) => void): void;
+  /** How many there are, by the last read of each. */
+  damaged(): number;
 };
 
 /** For the projector. Each call throws ReadModelsUnavailable. */
@@ -186,6 +186,32 @@ export type ReadModelsRebuild = {
   openGeneration(): Promise<NextGeneration>;
 };
 
+/** What a comparison with the log reads; nothing of it comes from a cache. */
+export type ComparedReadModels = Pick<
+  ReadModelsReader,
+  'filledTo' | 'idsAfter' | 'inspect' | 'parked'
+> & {
+  /**
+   * In words, an index that does not lead to every document; undefined where each does, and once `signal`
+   * is aborted. A server keeps its indexes by itself.
+   */
+  indexDamage?(signal: AbortSignal): Promise<string | undefined>;
+};
+
+/** Opens served read models in another thread, to be compared there. */
+export type OpenCompared = (args: unknown) => ComparedReadModels & { close(): Promise<void> };
+
 export type ReadModels = ReadModelsReader &
   ReadModelsWriter &
-  ReadModelsRebuild & { close(): Promise<void> };
+  ReadModelsRebuild & {
+    /**
+     * For a step in which another thread reads the served ones: `module` exports `openCompared`, an
+     * OpenCompared. Undefined where the store is no file.
+     */
+    compareElsewhere?<T>(
+      step: (there: { module: string; args: unknown }) => Promise<T>,
+    ): Promise<T>;
+    /** Of read models whose searches wait for it (filled.ts). */
+    isFilled?(): Promise<boolean>;
+    close(): Promise<void>;
+  };

@@ -18,8 +18,6 @@ const COUNTERS = {
     'payments_card_like_texts_total: Requests with a text that is kept and looks like the number of another card.',
   unreadableRequests:
     'payments_unreadable_requests_total: Requests rejected because the events of their payment are not whole or cannot be read.',
-  readModelSamples:
-    'payments_read_model_samples_total: Payments whose read model was compared with the log.',
   relayPublished: 'payments_relay_published_total: Events sent to the topics and acknowledged.',
   webhookAttempts:
     'payments_webhook_attempts_total{outcome}: Requests to webhook endpoints, by what came of them.',
@@ -77,7 +75,7 @@ const GAUGES = {
     'payments_projection_rebuild_ratio: How far the running or the last rebuild has come, up to 1; 0 for none since the start.',
   parked: 'payments_parked: Payments that the projector has parked at a poison event.',
   readModelDifferences:
-    'payments_read_model_differences: Payments whose read model was found to differ from the log, until a rebuild or a whole comparison.',
+    'payments_read_model_differences: Payments whose read model differs from the log, by the last read or comparison of it.',
   relayLagEvents:
     'payments_relay_lag_events{topic}: Events not yet sent to the topic, on EventStoreDB 1,000 for more; nothing where no broker is set.',
   relayParked: 'payments_relay_parked: Payments that the relay has parked at a poison event.',

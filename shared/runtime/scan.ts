@@ -131,10 +131,15 @@ export async function* stepsOf<Y, R>(
   return made instanceof Promise ? await made : yield* made;
 }
 
-export const resultOf = async <R>(steps: AsyncGenerator<unknown, R>): Promise<R> => {
-  let step = await steps.next();
-  while (step.done !== true) step = await steps.next();
-  return step.value;
+export const resultOf = async <Y, R>(
+  steps: AsyncGenerator<Y, R>,
+  onStep: (value: Y) => void = () => undefined,
+): Promise<R> => {
+  for (;;) {
+    const { done, value } = await steps.next();
+    if (done === true) return value;
+    onStep(value);
+  }
 };
 
 /** Of a class only its name stays. */

@@ -2,7 +2,16 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type InProcess, idOf, openInProcess, PAYMENTS, token } from '../support/in-process.ts';
+import {
+  type CommandResponse,
+  expectError,
+  type InProcess,
+  idOf,
+  openInProcess,
+  PAYMENTS,
+  token,
+} from '../support/in-process.ts';
+import { until } from '../support/until.ts';
 
 /** Of each merchant one row is forged, and only that merchant's tests read it. */
 const FORGED = {
@@ -55,17 +64,15 @@ describe('a forged row', () => {
     ['another merchant', 'm_merchant'],
     ['a revision', 'm_revision'],
   ] as const)(
-    '%s: GET and the list show the log, and the row is written anew',
+    '%s: GET shows the log, no list shows the row, and it is told',
     async (_, merchant) => {
       const { paymentId, body } = forged[merchant];
       const stranger = merchant === 'm_merchant' ? 'm_thief' : 'm_other';
       const before = await differences();
-      // The forged row first: reading it is what makes it whole again.
       expect(await list('', stranger)).not.toContain(paymentId);
       const theirs = { token: await token(stranger) };
       expect((await service.get(paymentId, theirs)).status).toBe(404);
       expect((await service.get(paymentId, { token: await token(merchant) })).text).toBe(body);
-      expect(await list('?status=CAPTURED', merchant)).toContain(body);
       expect(await list('?status=VOIDED', merchant)).not.toContain(paymentId);
       expect(await differences()).toBe(before + 1);
     },
@@ -101,5 +108,54 @@ describe('a forged row', () => {
       amount: JSON.parse(body).amount,
       last4: '4242',
     });
+  });
+
+  test('a rebuild makes lists whole, and ends every difference', async () => {
+    const operator = { token: await token('*', 'ops:admin') };
+    await service.ask('POST', '/ops/v1/projections/rebuild', undefined, operator);
+    await until('nothing differs', async () => (await differences()) === 0);
+    for (const merchant of ['m_status', 'm_body', 'm_merchant', 'm_revision'] as const)
+      expect(await list('?status=CAPTURED', merchant)).toContain(forged[merchant].body);
+  });
+});
+
+describe('gaps §28: read models that are not filled', () => {
+  let service: InProcess;
+  let made: CommandResponse;
+  beforeAll(async () => {
+    service = await openInProcess();
+    made = await service.create();
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  const caughtUp = async (): Promise<boolean> =>
+    (await service.ask('GET', '/health/ready')).text.includes('"caughtUp":true');
+  const list = () => service.ask('GET', PAYMENTS);
+
+  test.each<[string, (change: (dataDir: string) => void) => Promise<void>, string]>([
+    ['of a start without them', (change) => service.restart(change), 'DROP TABLE payment'],
+    [
+      'of a file that was emptied while it is served',
+      async (change) => change(service.dataDir),
+      'DELETE FROM payment; UPDATE checkpoint SET position = NULL, hash = NULL',
+    ],
+  ])('%s: lists are 503, and health does not call them caught up', async (_, given, sql) => {
+    await given((dataDir) => {
+      service.readModels.hold();
+      using db = new DatabaseSync(join(dataDir, 'read-models.sqlite'));
+      db.exec(sql);
+    });
+    expect(await caughtUp()).toBe(false);
+    const rejected = await list();
+    expectError(rejected, 503, 'SERVICE_UNAVAILABLE', []);
+    expect(rejected.headers).toMatchObject({ 'retry-after': '1' });
+    const auditor = { token: await token('m_test', 'audit:read') };
+    const search = await service.ask('GET', '/audit/v1/payments', undefined, auditor);
+    expectError(search, 503, 'SERVICE_UNAVAILABLE', []);
+    expect((await service.get(idOf(made))).text).toBe(made.text);
+    service.readModels.release();
+    await until('they are filled', async () => (await list()).status === 200);
+    expect((await list()).text).toBe(`{"payments":[${made.text}]}`);
+    await until('health says so', caughtUp);
   });
 });

@@ -11,12 +11,14 @@ import { getPayment } from '../../query-api/get-payment.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { searchedOnceFilled } from '../../shared/read-models/filled.ts';
 import { appendLives, foldsOf } from '../support/many-payments.ts';
 import { type Random, randomOf } from '../support/random.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
 import { openRows, verifyWhole } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 const FILES = [
   'events.sqlite',
@@ -38,7 +40,7 @@ type WholeFolder = {
 
 const openParts = async (folder: string) => {
   const store = await openSqliteEventStore({ file: join(folder, 'events.sqlite') });
-  const readModels = readModelsIn(folder);
+  const readModels = searchedOnceFilled(readModelsIn(folder), store);
   const projector = await startProjector({ store, readModels, logger: silent }).catch(
     async (error) => {
       await readModels.close();
@@ -219,8 +221,19 @@ const checkFolder = async (parts: Parts, bodies: WholeFolder['bodies']): Promise
   return line === undefined ? { kind: 'right' } : { kind: 'named', line };
 };
 
+/** Of damaged read models: a list has every payment, or is refused, or it is known that something differs. */
+const checkList = async ({ readModels, projector }: Parts, payments: number): Promise<boolean> => {
+  const page = await readModels.search({ merchantId: MERCHANT }, payments).catch(() => undefined);
+  const isWhole = page === undefined || page.documents.length === payments;
+  return isWhole || projector.status().differences > 0;
+};
+
 /** Opens the folder as a start does, asks for every payment, and verifies the whole log. */
-const examine = async (folder: string, bodies: WholeFolder['bodies']): Promise<FolderCheck> => {
+const examine = async (
+  folder: string,
+  file: File,
+  bodies: WholeFolder['bodies'],
+): Promise<FolderCheck> => {
   let parts: Parts;
   try {
     parts = await openParts(folder);
@@ -232,6 +245,8 @@ const examine = async (folder: string, bodies: WholeFolder['bodies']): Promise<F
   const late = new Promise((resolve) => setTimeout(resolve, CAUGHT_UP_MS_MAX).unref());
   await Promise.race([parts.projector.caughtUp, late]);
   const later = atOnce.kind === 'wrong' ? atOnce : await checkFolder(parts, bodies);
+  const isListed = () => checkList(parts, bodies.size);
+  if (file.startsWith('read-models')) await until('the list is right, or not trusted', isListed);
   await parts.close();
   return later;
 };
@@ -247,7 +262,7 @@ const meetDamage = async (
   for (const one of FILES) copyFileSync(join(whole.path, one), join(image.path, one));
   const path = join(image.path, file);
   if (existsSync(path)) damage(path, random);
-  const check = await examine(image.path, whole.bodies);
+  const check = await examine(image.path, file, whole.bodies);
   image.remove();
   return { what: `image ${n}, ${name}`, check };
 };

@@ -13,6 +13,7 @@ import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
+import { searchedOnceFilled } from '../../shared/read-models/filled.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { appendLife, foldOf } from '../support/many-payments.ts';
@@ -72,7 +73,7 @@ describe('the projector', () => {
       caughtUp: true,
       stuck: false,
       parked: 0,
-      compared: { samples: 0, differences: 0 },
+      differences: 0,
       counts: { events: 5 * LIFE, healed: 0, parkings: 0, restarts: 0 },
     });
     expect(await started.lag()).toMatchObject({ events: 0, seconds: 0, stuck: false });
@@ -104,7 +105,7 @@ describe('the projector', () => {
     isRobbed = true;
     await until('standing by', () => started.status().state === 'standing-by');
     const at = await readModels.checkpoint();
-    const mended = { kind: 'repair', paymentId: 'pay_0', readModel: undefined } as const;
+    const mended = { kind: 'unpark', paymentId: 'pay_0' } as const;
     await readModels.apply([mended], at, at);
     await until('seen', () => started.status().parked === 0);
   });
@@ -286,4 +287,29 @@ describe('the projector', () => {
     await started.stop();
     await real.close();
   });
+});
+
+test('gaps §28: read models are searched once they reach the end of the log, and not after they went back', async () => {
+  const store = memoryEventStore();
+  store.failWith(new StoreUnavailable('not yet'));
+  await appendLife(store, 'pay_0');
+  let checkpoint: string | null = null;
+  const search = async () => ({ documents: [] });
+  const own = { filledTo: async () => checkpoint, search } as unknown as ReadModels;
+  const readModels = searchedOnceFilled(own, store);
+  const isServed = (at: number): Promise<boolean> => {
+    checkpoint = at === 0 ? null : store.positionOf(String(at));
+    return readModels.search({}, 1).then(
+      () => true,
+      (error) => !(error instanceof ReadModelsUnavailable),
+    );
+  };
+  // Without the event store, a checkpoint is all there is to go by.
+  expect([await isServed(0), await isServed(1)]).toEqual([false, true]);
+  store.failWith(undefined);
+  expect([await isServed(LIFE - 1), await isServed(LIFE)]).toEqual([false, true]);
+  await appendLife(store, 'pay_1');
+  expect([await isServed(LIFE), await isServed(LIFE + 2)]).toEqual([true, true]);
+  expect([await isServed(0), await isServed(LIFE + 1)]).toEqual([false, false]);
+  expect([await isServed(LIFE + 2), await readModels.isFilled?.()]).toEqual([true, true]);
 });

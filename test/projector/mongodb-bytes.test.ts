@@ -13,6 +13,7 @@ import { ListParameters, listPayments } from '../../query-api/list-payments.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { openMongoReadModels } from '../../shared/read-models/mongodb/read-models.ts';
+import { resultOf } from '../../shared/runtime/scan.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import { appendLives } from '../support/many-payments.ts';
 import { startMongoStandIn } from '../support/mongodb-stand-in.ts';
@@ -125,7 +126,8 @@ describe(`bytes of MongoDB`, () => {
       const asStored = async ({ body }: { body: string }) => body;
       const page = await listPayments({ store, readModels }, MERCHANT, request, asStored);
       const list = (JSON.parse(page) as { payments: object[] }).payments;
-      const { named } = await compareAll({ store, readModels });
+      const { signal } = new AbortController();
+      const { named } = await resultOf(compareAll({ store, readModels }, signal));
       reported.push(...named.map(({ paymentId, kind }) => `${paymentId} ${kind}`));
       return { gets, list: list.map((one) => JSON.stringify(one)).sort(), reported };
     } finally {

@@ -48,7 +48,6 @@ const start = async (file: string): Promise<void> => {
   projector = await startProjector({
     ...{ store, readModels, logger: { ...silent, error } },
     backOff: { minMs: 1, maxMs: 8 },
-    sampleMs: 600_000,
   });
   await projector.caughtUp;
 };

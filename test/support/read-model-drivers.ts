@@ -2,6 +2,7 @@
 import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import type { Collection } from 'mongodb';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import type { Driver } from './describe-driver.ts';
@@ -32,6 +33,8 @@ export type ReadModelStore = {
   open(secrets?: Secrets): Promise<ReadModels>;
   /** Sets a field of a payment's document behind the driver's back; `check` is that of the row. */
   forge(paymentId: string, field: ForgedField, value: string | number): Promise<void>;
+  /** Removes a payment's document in the same way. */
+  removeDocument(paymentId: string): Promise<void>;
   /** Opens what a process that is killed now leaves behind; the one that runs is not disturbed. */
   openLeft(): Promise<ReadModels>;
   /** Takes them away for good. */
@@ -67,6 +70,10 @@ export const sqliteReadModels: ReadModelDriver = {
         db.prepare(set).run(value, paymentId);
         db.close();
       },
+      removeDocument: async (paymentId) => {
+        using db = new DatabaseSync(file, { timeout: 5000 });
+        db.prepare('DELETE FROM payment WHERE payment_id = ?').run(paymentId);
+      },
       openLeft: async () => {
         copies += 1;
         const copy = join(folder.path, `left ${copies}.db`);
@@ -87,17 +94,24 @@ export const mongoReadModels: ReadModelDriver = {
     if ('skip' in mongo) throw new Error(mongo.skip);
     const { openMongoReadModels } = await import('../../shared/read-models/mongodb/read-models.ts');
     const database = mongo.database();
+    const inPayments = async (
+      change: (payments: Collection<{ _id: string }>) => Promise<unknown>,
+    ): Promise<void> => {
+      const { MongoClient } = await import('mongodb');
+      const { FORM } = await import('../../shared/read-models/mongodb/documents.ts');
+      const client = await new MongoClient(database.url).connect();
+      await change(client.db().collection<{ _id: string }>(`${FORM}_1_payments`));
+      await client.close();
+    };
     return {
       open: (secrets = READ_MODEL_SECRETS) =>
         openMongoReadModels({ url: database.url, secrets, rebuildMs: REBUILD_MS }),
-      forge: async (paymentId, field, value) => {
-        const { MongoClient } = await import('mongodb');
-        const { FORM } = await import('../../shared/read-models/mongodb/documents.ts');
-        const client = await new MongoClient(database.url).connect();
-        const payments = client.db().collection<{ _id: string }>(`${FORM}_1_payments`);
-        await payments.updateOne({ _id: paymentId }, { $set: { [field]: value } });
-        await client.close();
-      },
+      forge: (paymentId, field, value) =>
+        inPayments((payments) =>
+          payments.updateOne({ _id: paymentId }, { $set: { [field]: value } }),
+        ),
+      removeDocument: (paymentId) =>
+        inPayments((payments) => payments.deleteOne({ _id: paymentId })),
       openLeft: () => openMongoReadModels({ url: database.url, secrets: READ_MODEL_SECRETS }),
       remove: database.drop,
     };

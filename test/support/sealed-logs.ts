@@ -217,7 +217,6 @@ export const openSealedLog = async (name: keyof typeof ENGINES) => {
     const projector = await startProjector({
       ...{ store: read, readModels, logger: silent, backOff, running },
       leaseMs: 300,
-      sampleMs: 3_600_000,
     }).catch(async (error: Error) => {
       await sealer.stop();
       throw error;

@@ -1,10 +1,8 @@
 /** The calls that write one batch of read models, each with its own timeout. */
 import type { Collection } from 'mongodb';
-import type { RowCheck } from '../document-row.ts';
-import type { Repair } from '../port.ts';
 import { duplicatesIn } from './client.ts';
 import { type Database, type Generation, quick } from './database.ts';
-import { type Batch, isWhole, type StoredPayment, storedOf } from './documents.ts';
+import type { Batch, StoredPayment } from './documents.ts';
 
 /** Documents in one call. */
 export const PIECE_MAX = 500;
@@ -112,23 +110,12 @@ export const writeParkings = async (
   if (marks.length > 0) await write(() => payments.bulkWrite(marks, UNORDERED));
 };
 
-/**
- * Replaces what is stored of a payment, compared and set by its check: a document that another writer
- * has stored since, or that has its check and is newer, stays. Throws at a duplicate key.
- */
-export const writeRepair = async (
-  { read, write }: Pick<Database, 'read' | 'write'>,
+/** Whatever the revisions: its document and the list no longer say that the payment is parked. */
+export const writeUnparking = async (
+  { write }: Pick<Database, 'write'>,
   { payments, parked }: Generation,
-  { paymentId: _id, readModel }: Repair,
-  rowCheck: RowCheck,
+  _id: string,
 ): Promise<void> => {
-  const stored = await read(() => payments.findOne({ _id }, quick));
-  const isNewer = stored !== null && stored.revision > (readModel?.revision ?? stored.revision);
-  if (isNewer && isWhole(stored, rowCheck)) return;
-  if (stored !== null) {
-    const asFound = { _id, check: { $eq: stored.check } };
-    await write(() => payments.deleteOne(asFound));
-  }
+  await write(() => payments.updateOne({ _id }, { $set: { parkedAt: -1 } }));
   await write(() => parked.deleteOne({ _id }));
-  if (readModel !== undefined) await write(() => payments.insertOne(storedOf(readModel, rowCheck)));
 };

@@ -5,7 +5,7 @@ import { READ_MODEL_VERSION } from '../../payment/response.ts';
 import { type DocumentRow, type RowCheck, rowOf } from '../document-row.ts';
 import { DocumentTooLarge } from '../errors.ts';
 import type { Found } from '../pages.ts';
-import type { Parking, PaymentSearch, ReadModelChange, Repair } from '../port.ts';
+import type { Parking, PaymentSearch, ReadModelChange } from '../port.ts';
 
 /** Names the form of the documents below; raise it with any change of them. */
 const SCHEMA_VERSION = 4;
@@ -88,7 +88,8 @@ export const foundOf = (stored: StoredPayment, rowCheck: RowCheck): Found => {
 export type Batch = {
   readModels: Map<string, { readModel: PaymentReadModel; stored: StoredPayment }>;
   parkings: Map<string, Parking>;
-  repairs: Repair[];
+  /** Payments. */
+  unparked: string[];
   ids: string[];
 };
 
@@ -104,9 +105,9 @@ const rejectTooLarge = ({ _id, body }: StoredPayment): void => {
 export const batchOf = (changes: ReadModelChange[], rowCheck: RowCheck): Batch => {
   const readModels: Batch['readModels'] = new Map();
   const parkings: Batch['parkings'] = new Map();
-  const repairs: Repair[] = [];
+  const unparked: string[] = [];
   for (const change of changes) {
-    if (change.kind === 'repair') repairs.push({ ...change, paymentId: text(change.paymentId) });
+    if (change.kind === 'unpark') unparked.push(text(change.paymentId));
     else if (change.kind === 'park') parkings.set(text(change.paymentId), change);
     else {
       const stored = storedOf(change.readModel, rowCheck);
@@ -117,7 +118,7 @@ export const batchOf = (changes: ReadModelChange[], rowCheck: RowCheck): Batch =
     }
   }
   const ids = [...new Set([...readModels.keys(), ...parkings.keys()])];
-  return { readModels, parkings, repairs, ids };
+  return { readModels, parkings, unparked, ids };
 };
 
 const given = <T>(value: T | undefined, filter: (value: T) => object): object[] =>

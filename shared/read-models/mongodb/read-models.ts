@@ -4,7 +4,8 @@
  */
 
 import { startTimer as startNodeTimer } from '../../runtime/back-off.ts';
-import { createDamageReports, createRowCheck } from '../document-row.ts';
+import { createDamageReports } from '../damage.ts';
+import { createRowCheck } from '../document-row.ts';
 import { CheckpointMoved } from '../errors.ts';
 import type { ReadModels } from '../port.ts';
 import { createRevisionWaiters, type RevisionWaiters } from '../waiters.ts';
@@ -92,7 +93,10 @@ export const openMongoReadModels = async ({
   const { db, read } = database;
   const rowCheck = createRowCheck(secrets);
   const reports = createDamageReports();
-  const served = createServed(database, () => recent.clear());
+  const served = createServed(database, () => {
+    recent.clear();
+    reports.clear();
+  });
   const leases = createLeases(database);
   const poller = createRevisionPoller(async (ids) => {
     const { payments } = await served.now();

@@ -1,6 +1,7 @@
 /** Reading a generation of read models; each kind of query has its own index. */
 
-import type { DamageReports, RowCheck } from '../document-row.ts';
+import { type DamageReports, NO_CHECK } from '../damage.ts';
+import type { RowCheck } from '../document-row.ts';
 import { documentsOf, type Found, gather, gathered, newestOf, pageOf } from '../pages.ts';
 import type {
   ParkedPayment,
@@ -111,7 +112,7 @@ export const createReader = (
   database: Database,
   { served, rowCheck, reports }: ReaderDeps,
 ): Omit<ReadModelsReader, 'waitForRevision'> => {
-  const { call, read } = database;
+  const { call, control, read } = database;
   const readServed = <T>(step: (from: Generation) => Promise<T>): Promise<T> =>
     served((from) => read(() => step(from)));
 
@@ -120,7 +121,8 @@ export const createReader = (
     return found === undefined || found.damaged ? undefined : documentsOf([found])[0];
   };
   const noteDamaged = (found: Found[]): Found[] => {
-    for (const { paymentId, damaged } of found) if (damaged) reports.report(paymentId);
+    for (const { paymentId, damaged } of found)
+      reports.note(paymentId, damaged ? NO_CHECK : undefined);
     return found;
   };
   // By ids alone: FerretDB reads everything for a filter of more.
@@ -176,7 +178,17 @@ export const createReader = (
       }));
     },
     parked: (limit, after) => served((from) => parkedIn({ read }, from, limit, after)),
-    inspect: (paymentId) => served((from) => inspectIn(database, from, paymentId, rowCheck)),
+    inspect: async (paymentId) => {
+      const stored = await served((from) => inspectIn(database, from, paymentId, rowCheck));
+      reports.note(paymentId, stored.whole ? undefined : NO_CHECK);
+      return stored;
+    },
+    filledTo: async () => {
+      const stored = await readServed(({ checkpointId }) =>
+        control.findOne({ _id: checkpointId }, quick),
+      );
+      return stored?.position ?? null;
+    },
     idsAfter: async (paymentId, limit) => {
       // Of texts alone, also at first: no other id is a payment's.
       const filter = { _id: { $gt: text(paymentId ?? '') } };
@@ -190,5 +202,6 @@ export const createReader = (
       return found.map(({ _id }) => _id);
     },
     onDamage: reports.onDamage,
+    damaged: reports.damaged,
   };
 };

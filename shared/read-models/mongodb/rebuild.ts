@@ -1,7 +1,8 @@
 /** Rebuild: fills a generation beside the served one, and switches to it. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { oneRunAtATime } from '../../runtime/scheduling.ts';
-import { createDamageReports, type RowCheck, startChecksum } from '../document-row.ts';
+import { createDamageReports } from '../damage.ts';
+import { type RowCheck, startChecksum } from '../document-row.ts';
 import { CheckpointMoved, RebuildRunning } from '../errors.ts';
 import type { NextGeneration, ReadModelsChecksum, ReadModelsRebuild } from '../port.ts';
 import { PIECE_MAX } from './batch-writes.ts';

@@ -6,16 +6,17 @@
 import type { Position } from '../../event-store/port.ts';
 import { bytesOfReadModel, type PaymentReadModel } from '../../payment/payment-response.ts';
 import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
-import { type DamageReports, type RowCheck, readModelOf } from '../document-row.ts';
+import { type DamageReports, NO_CHECK } from '../damage.ts';
+import { type RowCheck, readModelOf } from '../document-row.ts';
 import { CheckpointMoved } from '../errors.ts';
-import type { ReadModelsWriter, Repair } from '../port.ts';
+import type { ReadModelsWriter } from '../port.ts';
 import {
   byId,
   makeIndexes,
   oneOf,
   writeParkings,
   writeReadModels,
-  writeRepair,
+  writeUnparking,
 } from './batch-writes.ts';
 import { isDuplicate } from './client.ts';
 import { type Database, type Generation, quick, SERVED } from './database.ts';
@@ -92,17 +93,6 @@ const writeBatch = async (own: Writing, at: Generation, batch: Batch): Promise<v
   }
 };
 
-const writeOneRepair = async (own: Writing, at: Generation, repair: Repair): Promise<void> => {
-  const { paymentId, readModel } = repair;
-  own.recent.delete(paymentId);
-  await writeRepair(own.database, at, repair, own.rowCheck).catch((error: unknown) => {
-    // Another writer has stored it meanwhile.
-    if (!isDuplicate(error)) throw error;
-  });
-  own.reports.written(paymentId);
-  if (readModel !== undefined) own.onWritten(paymentId, readModel.revision);
-};
-
 const moveCheckpoint = async (
   own: Writing,
   _id: string,
@@ -148,7 +138,7 @@ export const createWriter = (deps: WriterDeps) => {
       const stored = await database.read(() => payments.findOne({ _id: text(paymentId) }, quick));
       if (stored === null) return undefined;
       if (!isWhole(stored, rowCheck)) {
-        reports.report(paymentId);
+        reports.note(paymentId, NO_CHECK);
         return undefined;
       }
       const loaded = readModelOf(rowIn(stored));
@@ -161,7 +151,7 @@ export const createWriter = (deps: WriterDeps) => {
         const at = await generation();
         await checkPlace(own, at, from);
         await indexOnce(own, at);
-        for (const repair of batch.repairs) await writeOneRepair(own, at, repair);
+        for (const paymentId of batch.unparked) await writeUnparking(database, at, paymentId);
         if (batch.ids.length > 0) await writeBatch(own, at, batch);
         await moveCheckpoint(own, at.checkpointId, from, to, hash);
       } catch (error) {

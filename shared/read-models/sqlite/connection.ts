@@ -1,4 +1,4 @@
-/** The read models' SQLite file: opened, replaced where it cannot be used, and its statements. */
+/** Opening the read models' SQLite file, or an empty one in the place of one that cannot be used; its statements. */
 import { rmSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { firstLineOf } from '../../runtime/error-text.ts';
@@ -8,18 +8,18 @@ import {
   codeOf,
   isDamage,
   openReadModelsFile,
+  openReadModelsToRead,
   pagesToMove,
   versionOf,
 } from '../../runtime/sqlite.ts';
 import { createRowCheck, type RowCheck } from '../document-row.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
-import { GENERATION, type IndexChecks, prepareIndexChecks, ROW, schemaOf } from './schema.ts';
+import { GENERATION, ROW, schemaOf } from './schema.ts';
 import type { SearchBounds } from './search.ts';
 
 /** Of a served file: only a log that the thread of searches could not move. */
 const CHECKPOINT_IN_COMMIT_AT_PAGES = 16_000;
 
-/** Among others: a table or column that this version expects is missing. */
 const SQLITE_ERROR = 1;
 
 export type SqliteReadModelsOptions = {
@@ -40,8 +40,6 @@ const prepare = (db: DatabaseSync) => ({
   commit: db.prepare('COMMIT'),
   rollback: db.prepare('ROLLBACK'),
   document: db.prepare(`SELECT ${ROW} FROM payment WHERE payment_id = ?`),
-  rowid: db.prepare('SELECT rowid FROM payment WHERE payment_id = ?'),
-  remove: db.prepare('DELETE FROM payment WHERE payment_id = ?'),
   idsAfter: db.prepare(
     `SELECT payment_id AS paymentId FROM payment WHERE payment_id > ? ORDER BY payment_id LIMIT ?`,
   ),
@@ -83,8 +81,6 @@ const prepare = (db: DatabaseSync) => ({
 export type Connection = ReturnType<typeof prepare> & {
   db: DatabaseSync;
   rowCheck: RowCheck;
-  /** Prepared once, when a check is wanted. */
-  indexChecks(): IndexChecks;
   /** Whether any payment may be parked: spares each read and write a look into an empty table. */
   anyParked: boolean;
 };
@@ -114,16 +110,20 @@ const connect = ({
     // Damage that the first reads meet is found here, where the file can still be replaced.
     const anyParked = statements.parked.get('', '', 1) !== undefined;
     statements.checkpoint.get();
-    let checks: IndexChecks | undefined;
-    const indexChecks = (): IndexChecks => {
-      checks ??= prepareIndexChecks(db);
-      return checks;
-    };
-    return { ...statements, db, rowCheck, indexChecks, anyParked };
+    return { ...statements, db, rowCheck, anyParked };
   } catch (error) {
     db.close();
     throw error;
   }
+};
+
+/** Throws SQLite's errors, at a write as well. */
+export const connectToRead = ({
+  file,
+  secrets,
+}: Pick<SqliteReadModelsOptions, 'file' | 'secrets'>): Connection => {
+  const db = openReadModelsToRead(file);
+  return { ...prepare(db), db, rowCheck: createRowCheck(secrets), anyParked: true };
 };
 
 /** The `-wal` and `-shm` beside a file. */
@@ -135,13 +135,16 @@ export const removeFile = (file: string): void => {
   removeLog(file);
 };
 
+/** An error of damage, or of a table or column that is missing. */
+export const isUnusable = (error: unknown): boolean =>
+  isDamage(error) || codeOf(error) % 256 === SQLITE_ERROR;
+
 const openOrReplace = (options: SqliteReadModelsOptions): Connection => {
   const { file, logger } = options;
   try {
     return connect(options);
   } catch (error) {
-    if (!(error instanceof UnusableFile || isDamage(error) || codeOf(error) % 256 === SQLITE_ERROR))
-      throw error;
+    if (!(error instanceof UnusableFile || isUnusable(error))) throw error;
     logger?.warn(
       { file, reason: firstLineOf(error) },
       error instanceof UnusableFile

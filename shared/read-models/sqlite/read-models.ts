@@ -4,18 +4,13 @@
  * own.
  *
  * The file holds nothing that the event log does not: it may be deleted while the service is stopped. A
- * damaged file, or one of another version of this code, is thrown away and filled again by the
- * projector; it never keeps the service from starting.
+ * file that is opened damaged, or of another version of this code, is thrown away and filled again by
+ * the projector; it never keeps the service from starting.
  */
 
 import type { PaymentReadModel } from '../../payment/payment-response.ts';
-import {
-  columnsOf,
-  createDamageReports,
-  type DamageReports,
-  readModelOf,
-  rowOf,
-} from '../document-row.ts';
+import { createDamageReports, type DamageReports, NO_CHECK, WHOLE_FILE } from '../damage.ts';
+import { columnsOf, readModelOf, rowOf } from '../document-row.ts';
 import { CheckpointMoved, ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
 import type {
   NextGeneration,
@@ -23,26 +18,19 @@ import type {
   Parking,
   ReadModels,
   ReadModelsWriter,
-  Repair,
 } from '../port.ts';
 import { createRevisionWaiters } from '../waiters.ts';
+import { type Caches, createCaches } from './caches.ts';
 import {
   type Connection,
   removeFile,
   type SqliteReadModelsOptions,
   unavailable,
 } from './connection.ts';
+import { type Checkpoints, createCheckpoints, createFileThreads } from './file-threads.ts';
 import { createReader } from './reader.ts';
-import {
-  type Caches,
-  type Checkpoints,
-  createCaches,
-  createCheckpoints,
-  createFileThreads,
-  openReplaceableFile,
-  type ReplaceableFile,
-} from './replaceable-file.ts';
 import type { CheckedRow } from './schema.ts';
+import { openServedFile, type ServedFile } from './served-file.ts';
 
 const checkedRowOf = ({ rowCheck }: Connection, readModel: PaymentReadModel): CheckedRow => {
   const row = rowOf(readModel);
@@ -54,15 +42,6 @@ const writeRow = (at: Connection, row: CheckedRow): boolean => {
   const { changes } = at.write.run(...columnsOf(row), row.rowCheck, row.body);
   if (at.anyParked) at.unpark.run(row.paymentId, row.revision);
   return changes === 1;
-};
-
-/** Removes what is stored of a payment, unless it has its check and is newer than what replaces it. */
-const makeWay = (at: Connection, { paymentId, readModel }: Repair): void => {
-  const row = at.document.get(paymentId) as CheckedRow | undefined;
-  const isNewer = row !== undefined && row.revision > (readModel?.revision ?? row.revision);
-  if (isNewer && at.rowCheck.holds(row, row.rowCheck)) return;
-  at.remove.run(paymentId);
-  at.unpark.run(paymentId, Number.MAX_SAFE_INTEGER);
 };
 
 const park = (at: Connection, change: Parking): void => {
@@ -79,8 +58,9 @@ const writeBatch = (
   const written: PaymentReadModel[] = [];
   // Before the transaction, which keeps the file locked.
   const rows = changes.map((change) => {
-    const readModel = change.kind === 'park' ? undefined : change.readModel;
-    return readModel && { readModel, checked: checkedRowOf(at, readModel) };
+    if (change.kind !== 'readModel') return undefined;
+    const { readModel } = change;
+    return { readModel, checked: checkedRowOf(at, readModel) };
   });
   at.begin.run();
   try {
@@ -88,7 +68,7 @@ const writeBatch = (
       throw new CheckpointMoved(`the read models' checkpoint is no longer ${from}`);
     for (const [index, change] of changes.entries()) {
       if (change.kind === 'park') park(at, change);
-      else if (change.kind === 'repair') makeWay(at, change);
+      else if (change.kind === 'unpark') at.unpark.run(change.paymentId, Number.MAX_SAFE_INTEGER);
       const row = rows[index];
       if (row !== undefined && writeRow(at, row.checked)) written.push(row.readModel);
     }
@@ -102,23 +82,16 @@ const writeBatch = (
 
 /** `onWritten` is called after the commit, once for each document. */
 export const createWriter = (
-  { run }: ReplaceableFile,
+  { run }: ServedFile,
   caches: Caches,
-  reports: DamageReports,
+  { note }: DamageReports,
   checkpoints: Checkpoints,
   onWritten: (paymentId: string, revision: number) => void,
-): ReadModelsWriter => {
-  const forget = (paymentId: string): void => {
-    caches.readModels.delete(paymentId);
-    caches.documents.delete(paymentId);
-    reports.written(paymentId);
-  };
-
+): Omit<ReadModelsWriter, 'checkpoint'> => {
   return {
     // One process holds the data folder, and with it this file.
     lease: async () => 'free',
     release: async () => undefined,
-    checkpoint: async () => run((at) => (at.checkpoint.get()?.position ?? null) as string | null),
     checkpointHash: async (position) =>
       run((at) => {
         const stored = at.checkpoint.get();
@@ -131,7 +104,7 @@ export const createWriter = (
         const row = at.document.get(paymentId) as CheckedRow | undefined;
         if (row === undefined) return undefined;
         if (at.rowCheck.holds(row, row.rowCheck)) return readModelOf(row);
-        reports.report(paymentId);
+        note(paymentId, NO_CHECK);
         return undefined;
       });
     },
@@ -142,7 +115,6 @@ export const createWriter = (
         checkpoints.afterCommit(at);
         return written;
       });
-      for (const change of batch[0]) if (change.kind === 'repair') forget(change.paymentId);
       for (const readModel of all) {
         caches.written(readModel);
         onWritten(readModel.response.paymentId, readModel.revision);
@@ -151,9 +123,11 @@ export const createWriter = (
   };
 };
 
+const COMPARED = new URL('./compared.ts', import.meta.url).href;
+
 /**
- * Opens the file, or makes it (mode 0600); an unusable one is replaced by an empty one with a warning,
- * also while running. Throws ReadModelsUnavailable where the file can neither be opened nor made.
+ * Opens the file, or makes it (mode 0600); an unusable one is replaced by an empty one with a warning.
+ * Throws ReadModelsUnavailable where the file can neither be opened nor made.
  */
 export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadModels => {
   const waiters = createRevisionWaiters();
@@ -161,10 +135,12 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
   const reports = createDamageReports();
   const threads = createFileThreads(options);
   const checkpoints = createCheckpoints(threads.moveLog);
-  const file = openReplaceableFile(options, checkpoints, () => {
-    caches.clear();
-    // Its connection is to the file that is gone.
-    void threads.close();
+  const file = openServedFile(options, {
+    onLost: (reason) => reports.note(WHOLE_FILE, reason),
+    onReplaced: () => {
+      caches.clear();
+      reports.clear();
+    },
   });
 
   const revisionOf = (paymentId: string): number =>
@@ -172,10 +148,10 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
     file.run((at) => at.revision.get(paymentId)?.revision as number | undefined) ??
     -1;
 
-  const writer = createWriter(file, caches, reports, checkpoints, waiters.reached);
+  const reader = createReader(file, caches, reports, threads);
 
   return {
-    ...createReader(file, caches, reports, threads),
+    ...reader,
     waitForRevision: async (paymentId, revision, timeoutMs) => {
       try {
         if (revisionOf(paymentId) >= revision) return true;
@@ -184,7 +160,15 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
       }
       return waiters.wait(paymentId, revision, timeoutMs);
     },
-    ...writer,
+    ...createWriter(file, caches, reports, checkpoints, waiters.reached),
+    checkpoint: reader.filledTo,
+    compareElsewhere: async (step) => {
+      const { file: path, secrets } = options;
+      const args = { file: path, secrets } satisfies SqliteReadModelsOptions;
+      return step({ module: COMPARED, args }).catch((error: unknown) => {
+        throw file.failed(error);
+      });
+    },
     openGeneration: createGenerations(options, file.isOpen, (next) =>
       threads.whileClosed(() => file.replaceBy(next)),
     ),

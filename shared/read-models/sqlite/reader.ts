@@ -1,41 +1,61 @@
 /** Reading the SQLite file, and the documents that are cached from it. */
-
-import type { DamageReports } from '../document-row.ts';
+import { type DamageReports, NO_CHECK } from '../damage.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import type {
+  ComparedReadModels,
   ParkedPayment,
   PaymentDocument,
   ReadModelsReader,
   ReadModelsRebuild,
   UnresolvedPayment,
 } from '../port.ts';
+import type { Caches } from './caches.ts';
 import type { Connection } from './connection.ts';
-import type { Caches, FileThreads, ReplaceableFile } from './replaceable-file.ts';
+import type { FileThreads } from './file-threads.ts';
 import type { CheckedRow } from './schema.ts';
-
-/** An index that does not lead to the payment's row, though it has to. */
-const unlistedBy = (at: Connection, paymentId: string): string | undefined => {
-  const rowid = Number(at.rowid.get(paymentId)?.rowid);
-  const counts = at.indexChecks().counts(rowid - 1, rowid);
-  return counts.find(({ rows, found }) => rows !== found)?.index;
-};
+import type { ServedFile } from './served-file.ts';
 
 const START = { since: '', paymentId: '' };
 
+/** Reads past every cache, by the connection that `run` gives. */
+export const createUncachedReads = (
+  run: ServedFile['run'],
+  note: DamageReports['note'] = () => undefined,
+): ComparedReadModels => ({
+  filledTo: async () => run((at) => (at.checkpoint.get()?.position ?? null) as string | null),
+  parked: async (limit, after = START) =>
+    run((at) =>
+      at.parked
+        .all(after.since, after.paymentId, limit)
+        .map((row) => ({ ...row }) as ParkedPayment),
+    ),
+  inspect: async (paymentId) =>
+    run((at) => {
+      const stored = at.document.get(paymentId) as CheckedRow | undefined;
+      const parked = at.isParked.get(paymentId) !== undefined;
+      if (stored === undefined) return { row: undefined, whole: true, parked };
+      const { rowCheck, ...row } = stored;
+      const whole = at.rowCheck.holds(row, rowCheck);
+      note(paymentId, whole ? undefined : NO_CHECK);
+      return { row, whole, parked };
+    }),
+  idsAfter: async (paymentId, limit) =>
+    run((at) => at.idsAfter.all(paymentId ?? '', limit).map((row) => row.paymentId as string)),
+});
+
 /** The reading half of the port; `waitForRevision` needs the writer's process as well. */
 export const createReader = (
-  { run, isOpen }: ReplaceableFile,
+  { run, failed, isOpen }: ServedFile,
   { documents }: Caches,
-  { report, onDamage }: DamageReports,
+  { note, onDamage, damaged }: DamageReports,
   threads: FileThreads,
 ): Omit<ReadModelsReader, 'waitForRevision'> & Pick<ReadModelsRebuild, 'checksum'> => {
   const read = (at: Connection, paymentId: string): PaymentDocument | undefined => {
     const row = at.document.get(paymentId) as CheckedRow | undefined;
     if (row === undefined) return undefined;
-    if (!at.rowCheck.holds(row, row.rowCheck)) {
-      report(paymentId);
-      return undefined;
-    }
+    const isWhole = at.rowCheck.holds(row, row.rowCheck);
+    note(paymentId, isWhole ? undefined : NO_CHECK);
+    if (!isWhole) return undefined;
     const { merchantId, revision, body } = row;
     // The row's text of the id: the request's may be a part of a longer text, and keeps that in memory.
     const document = { paymentId: row.paymentId, merchantId, revision, body, parked: false };
@@ -51,17 +71,16 @@ export const createReader = (
   const documentOf = (paymentId: string): PaymentDocument | undefined =>
     run((at) => documentAt(at, paymentId));
 
-  /** Reads in the thread. Throws ReadModelsUnavailable, having replaced a file that it found damaged. */
+  /** Reads in a thread. Throws ReadModelsUnavailable. */
   const elsewhere = async <T>(read: () => Promise<T>): Promise<T> => {
     if (!isOpen()) throw new ReadModelsUnavailable('the read models are closed');
-    return read().catch((error: unknown) =>
-      run(() => {
-        throw error;
-      }),
-    );
+    return read().catch((error: unknown) => {
+      throw failed(error);
+    });
   };
 
   return {
+    ...createUncachedReads(run, note),
     get: async (paymentId, merchantId) => {
       const document = documentOf(paymentId);
       return document?.merchantId === merchantId ? document : undefined;
@@ -69,30 +88,14 @@ export const createReader = (
     getAny: async (paymentId) => documentOf(paymentId),
     search: async (search, limit) => {
       const page = await elsewhere(() => threads.search(search, limit));
-      for (const { paymentId, damaged } of page.documents) if (damaged) report(paymentId);
+      for (const { paymentId, damaged } of page.documents)
+        note(paymentId, damaged ? NO_CHECK : undefined);
       return page;
     },
     unresolved: async (limit) =>
       run((at) => at.unresolved.all(limit).map((row) => ({ ...row }) as UnresolvedPayment)),
-    parked: async (limit, after = START) =>
-      run((at) =>
-        at.parked
-          .all(after.since, after.paymentId, limit)
-          .map((row) => ({ ...row }) as ParkedPayment),
-      ),
-    inspect: async (paymentId) =>
-      run((at) => {
-        const stored = at.document.get(paymentId) as CheckedRow | undefined;
-        const parked = at.isParked.get(paymentId) !== undefined;
-        if (stored === undefined) return { row: undefined, whole: true, parked };
-        const { rowCheck, ...row } = stored;
-        const unlisted = unlistedBy(at, paymentId);
-        return { row, whole: at.rowCheck.holds(row, rowCheck), parked, unlisted };
-      }),
-    indexDamage: (signal) => elsewhere(() => threads.indexDamage(signal)),
-    idsAfter: async (paymentId, limit) =>
-      run((at) => at.idsAfter.all(paymentId ?? '', limit).map((row) => row.paymentId as string)),
     onDamage,
+    damaged,
     checksum: () => elsewhere(threads.checksum),
   };
 };

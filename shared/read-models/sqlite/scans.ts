@@ -1,15 +1,13 @@
 /**
- * The jobs of the threads beside a read models' file (replaceable-file.ts), each over a connection of its own:
- * the search, the checksum, the comparison of the indexes, and the checkpoint of the write-ahead log.
- * Each throws SQLite's errors.
+ * The jobs of the threads beside a read models' file (file-threads.ts), each over a connection of its own:
+ * the search, the checksum, and the checkpoint of the write-ahead log. Each throws SQLite's errors.
  */
-import { setImmediate as immediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { Scan } from '../../runtime/scan.ts';
 import { movePages, openReadModelsToRead, openReadModelsWal } from '../../runtime/sqlite.ts';
 import { contentOfColumns, createRowCheck, startChecksum } from '../document-row.ts';
 import type { PaymentSearch, PaymentSearchPage, ReadModelsChecksum } from '../port.ts';
-import { prepareIndexChecks, ROW } from './schema.ts';
+import { ROW } from './schema.ts';
 import { type SearchBounds, type SearchConnection, searchSqlite } from './search.ts';
 
 type File = { file: string };
@@ -41,42 +39,6 @@ export const checksum: Scan<File, never, ReadModelsChecksum> = async ({ file }) 
     sum.addContent(contentOfColumns(row, body));
   }
   return sum.result();
-};
-
-const PAGE = 1000;
-
-const END_OF_PAGE = `SELECT max(rowid) AS upTo FROM (
-  SELECT rowid FROM payment NOT INDEXED WHERE rowid > ? ORDER BY rowid LIMIT ${PAGE})`;
-
-/**
- * The first index that differs from its table, in words; undefined where none does. Page by page, unlike
- * SQLite's own check, which nothing can stop.
- */
-export const indexDamage: Scan<File, never, string | undefined> = async ({ file }, { signal }) => {
-  using db = openReadModelsToRead(file);
-  // The snapshot begins here: later writes are not read.
-  db.exec('BEGIN');
-  const checks = prepareIndexChecks(db);
-  const endOfPage = db.prepare(END_OF_PAGE);
-  const total = checks.counts(0, 0);
-  for (let after = Number.MIN_SAFE_INTEGER; !signal.aborted; await immediate()) {
-    const upTo = endOfPage.get(after)?.upTo as number | null | undefined;
-    if (typeof upTo !== 'number') break;
-    // Of two pages of the file in each other's place: the next page would begin again.
-    if (upTo <= after) return `document ${upTo} is stored after document ${after}`;
-    for (const [at, { rows, found }] of checks.counts(after, upTo).entries()) {
-      const sum = total[at];
-      if (sum !== undefined)
-        total[at] = { ...sum, rows: sum.rows + rows, found: sum.found + found };
-    }
-    after = upTo;
-  }
-  if (signal.aborted) return undefined;
-  const entries = checks.entries();
-  const damaged = total.findIndex(({ rows, found }, at) => found !== rows || entries[at] !== rows);
-  const { index, rows, found } = total[damaged] ?? {};
-  if (index === undefined) return undefined;
-  return `index ${index} has ${entries[damaged]} entries, and leads to ${found} of ${rows} documents`;
 };
 
 /** One checkpoint of the file; the next one moves what this one left. */

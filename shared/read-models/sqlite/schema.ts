@@ -1,8 +1,7 @@
 /**
- * The tables of the read models' SQLite file, a payment's row, and whether the indexes lead to it. A file
- * with other tables is filled anew, not migrated.
+ * The tables of the read models' SQLite file, and a payment's row. A file with other tables is filled anew,
+ * not migrated.
  */
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { READ_MODEL_VERSION } from '../../payment/response.ts';
 import { capped } from '../../runtime/sqlite.ts';
 import type { DocumentRow } from '../document-row.ts';
@@ -21,7 +20,7 @@ export const INDEXED_STATUSES = ['AUTHORIZED', 'FAILED', 'REFUNDED', 'VOIDED'] a
 export const HAS_INDEXED_STATUS = `status IN (${INDEXED_STATUSES.map((one) => `'${one}'`).join(', ')})`;
 
 /** Of all payments, or of those that `of` holds for. */
-type PaymentIndex = { name: string; columns: readonly string[]; of?: string };
+export type PaymentIndex = { name: string; columns: readonly string[]; of?: string };
 
 /**
  * The indexes by which payments are searched. One of last4 would cost a new payment a third of its time,
@@ -50,7 +49,7 @@ const SEARCHED: readonly PaymentIndex[] = [
 ];
 
 /** With the one that SQLite makes of the primary key. */
-const PAYMENT_INDEXES: readonly PaymentIndex[] = [
+export const PAYMENT_INDEXES: readonly PaymentIndex[] = [
   { name: 'sqlite_autoindex_payment_1', columns: ['payment_id'] },
   ...SEARCHED,
 ];
@@ -99,35 +98,3 @@ export const ROW = `payment_id AS paymentId, merchant_id AS merchantId, ${capped
   status, created_at AS createdAt, ${capped('amount')} AS amount, last4,
   merchant_reference AS merchantReference, unresolved_since AS unresolvedSince, unresolved,
   row_check AS rowCheck, body`;
-
-/** Of the rows behind one rowid, up to another: how many an index has to lead to, and does. */
-const rowsSql = ({ name, columns, of = 'TRUE' }: PaymentIndex): string => {
-  const same = ['rowid', ...columns].map((column) => `entry.${column} = payment.${column}`);
-  return `SELECT count(*) AS rows, ifnull(sum(EXISTS (
-      SELECT 1 FROM payment AS entry INDEXED BY ${name} WHERE ${of} AND ${same.join(' AND ')}
-    )), 0) AS found FROM payment NOT INDEXED WHERE rowid > ? AND rowid <= ? AND ${of}`;
-};
-
-const entriesSql = ({ name, of = 'TRUE' }: PaymentIndex): string =>
-  `SELECT count(*) AS entries FROM payment INDEXED BY ${name} WHERE ${of}`;
-
-/**
- * Lists and searches find payments by an index alone, so a damaged one leaves payments out, and no error
- * says so (ADR-0121). For a file that has all its indexes; each call throws SQLite's errors.
- */
-export const prepareIndexChecks = (db: DatabaseSync) => {
-  const rows: [string, StatementSync][] = PAYMENT_INDEXES.map((index) => [
-    index.name,
-    db.prepare(rowsSql(index)),
-  ]);
-  return {
-    counts: (after: number, upTo: number) =>
-      rows.map(([index, statement]) => {
-        const counted = statement.get(after, upTo);
-        return { index, rows: Number(counted?.rows), found: Number(counted?.found) };
-      }),
-    entries: (): number[] =>
-      PAYMENT_INDEXES.map((index) => Number(db.prepare(entriesSql(index)).get()?.entries)),
-  };
-};
-export type IndexChecks = ReturnType<typeof prepareIndexChecks>;

@@ -53,6 +53,17 @@ export const parkingCases = (driver: ReadModelDriver): void => {
       expect(await readModels.parked(10)).toEqual([]);
     });
 
+    test('an unparking ends the parking of a payment that no event follows', async () => {
+      await readModels.apply([change(readModelAt('pay_1', 3)), parking('pay_1', 4)], null, 'p1');
+      await readModels.apply([parking('pay_2', 0)], 'p1', 'p2');
+      const unparked = ['pay_1', 'pay_2'].map(
+        (paymentId) => ({ kind: 'unpark', paymentId }) as const,
+      );
+      await readModels.apply([...unparked, parking('pay_2', 1)], 'p2', 'p2');
+      expect(await readModels.getAny('pay_1')).toMatchObject({ revision: 3, parked: false });
+      expect(await readModels.parked(10)).toMatchObject([{ paymentId: 'pay_2', revision: 1 }]);
+    });
+
     test('P2: parking below the document is skipped', async () => {
       await readModels.apply([change(readModelAt('pay_1', 3))], null, 'p1');
       await readModels.apply([parking('pay_1', 3), parking('pay_1', 1)], 'p1', 'p2');

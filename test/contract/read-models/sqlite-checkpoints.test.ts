@@ -1,8 +1,7 @@
 /** The write-ahead log of the read models is moved off the event loop, and never into another file. */
-import { rmSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { setImmediate as immediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { ReadModels } from '../../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../../shared/read-models/sqlite/read-models.ts';
@@ -84,22 +83,6 @@ test('no log is moved into another file where a rebuild replaces the file meanwh
     await write(next, `new${generation}`);
     await next.serve();
     await next.end();
-    await expectWhole(BATCH);
-  }
-});
-
-test('no log is moved into another file where the file is deleted meanwhile', async () => {
-  for (let generation = 0; generation < GENERATIONS; generation += 1) {
-    await writeUntilDue(`old${generation}_`);
-    for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix);
-    // So that the replacement meets the checkpoint at another place each time.
-    for (let turn = 0; turn < generation; turn += 1) await immediate();
-    const isReplaced = async () => {
-      await readModels.search({}, 1).catch(() => undefined);
-      return (await readModels.checkpoint()) === null;
-    };
-    await until('an empty file has taken the place', isReplaced);
-    await write(readModels, `new${generation}`);
     await expectWhole(BATCH);
   }
 });

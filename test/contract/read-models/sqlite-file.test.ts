@@ -1,12 +1,21 @@
 /** What the read models' own file must withstand: it can always be filled again from the log. */
 
-import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { PaymentReadModel } from '../../../shared/payment/payment-response.ts';
 import { foldReadModel } from '../../../shared/payment/response.ts';
-import { ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';
+import { WHOLE_FILE } from '../../../shared/read-models/damage.ts';
+import { ReadModelsLost, ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../../shared/read-models/sqlite/read-models.ts';
 import { placed, wholeLife } from '../../support/payment-events.ts';
@@ -103,34 +112,30 @@ describe('the file of the read models', () => {
     expect(warn).toHaveBeenCalledWith(expect.anything(), expect.stringContaining('damaged'));
   });
 
-  test('found damaged only while running is replaced then, and says so', async () => {
-    await filled(500);
-    writeFileSync(file, readFileSync(file).fill(0xff, 11 * 4096));
-    const readModels = open();
-    expect(warn).not.toHaveBeenCalled();
-    const reads = await Promise.allSettled(
-      Array.from({ length: 500 }, (__, n) => readModels.getAny(`pay_${n}`)),
-    );
-    expect(reads.some((read) => read.status === 'rejected')).toBe(true);
-    expect(warn).toHaveBeenCalled();
-    expect(await readModels.checkpoint()).toBeNull();
-    await fill(readModels, 500);
-    expect(await readModels.getAny('pay_499')).toMatchObject({ revision: 5 });
-    await readModels.close();
-  });
-
-  test('deleted while running is replaced once a search does not find it, and says so', async () => {
-    const readModels = open();
-    await fill(readModels, 3);
-    for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix);
-    const search = () => readModels.search({}, 10);
-    await expect(search()).rejects.toThrow(ReadModelsUnavailable);
-    expect(warn).toHaveBeenCalledTimes(1);
-    expect(await readModels.checkpoint()).toBeNull();
-    await fill(readModels, 3);
-    expect((await search()).documents).toHaveLength(3);
-    await readModels.close();
-  });
+  test.each([
+    ['damaged', () => writeFileSync(file, readFileSync(file).fill(0xff, 11 * 4096)), 'malformed'],
+    [
+      'deleted',
+      () => ['', '-wal', '-shm'].map((end) => rmSync(file + end, { force: true })),
+      'open',
+    ],
+    ['emptied', () => truncateSync(file), 'no such table'],
+  ])(
+    '%s while it is served is told once, and no other takes its place',
+    async (_, harm, reason) => {
+      await filled(500);
+      const readModels = open();
+      const noted: string[][] = [];
+      readModels.onDamage((...one) => noted.push(one));
+      harm();
+      for (let n = 0; n < 2; n += 1)
+        await expect(readModels.search({}, 500)).rejects.toThrow(ReadModelsLost);
+      expect(noted).toEqual([[WHOLE_FILE, expect.stringContaining(reason)]]);
+      expect(readModels.damaged()).toBe(1);
+      expect(warn).not.toHaveBeenCalled();
+      await readModels.close();
+    },
+  );
 
   test('written under a secret that is known no more, is thrown away with a line in the log', async () => {
     await filled(1);

@@ -1,0 +1,101 @@
+/**
+ * The read models are compared with the log on request and by the schedule, and their indexes alone at a
+ * start (ADR-0121, gaps §28). Nothing is mended but at a start, where a damaged file is filled anew.
+ */
+import { scanLog } from '../shared/event-store/scan-log.ts';
+import { logDamage } from '../shared/read-models/damage.ts';
+import { unlessLost } from '../shared/read-models/errors.ts';
+import type { ReadModels } from '../shared/read-models/port.ts';
+import { reasonOf } from '../shared/runtime/error-text.ts';
+import { resultOf } from '../shared/runtime/scan.ts';
+import { type Comparison, type ComparisonProgress, compareAll } from './compare.ts';
+import { ComparisonRunning } from './errors.ts';
+import type { RebuildOptions, RebuildResult } from './rebuild.ts';
+
+const MODULE = new URL('./compare.ts', import.meta.url).href;
+const DIFFER =
+  'read models differ from the log: after `payments verify --all`, `payments projections rebuild` fills them anew';
+const NAMED_IN_LINE = 10;
+
+type Options = Pick<RebuildOptions, 'store' | 'logger'> & { readModels: ReadModels };
+type OnProgress = (progress: ComparisonProgress) => void;
+
+export const createComparisons = ({ store, readModels, logger }: Options) => {
+  /** By the last comparison, without the documents that reads count. */
+  let differing = 0;
+  let isComparing = false;
+  let leaving = new AbortController();
+  let ended: Promise<void> = Promise.resolve();
+  logDamage(readModels, logger);
+
+  /** In the thread of the log, where that can open the read models. */
+  const begin = (indexesAlone: boolean, onProgress?: OnProgress): Promise<Comparison> => {
+    const { signal } = leaving;
+    const there = readModels.compareElsewhere?.((opened) => {
+      const order = { module: MODULE, job: 'compareThere', args: { ...opened, indexesAlone } };
+      const steps = scanLog<ComparisonProgress, Comparison>(store, { ...order, signal });
+      return resultOf(steps, onProgress);
+    });
+    const steps = () => compareAll({ store, readModels }, signal, indexesAlone);
+    return there ?? resultOf(steps(), onProgress);
+  };
+
+  const compare = async (indexesAlone: boolean, onProgress?: OnProgress): Promise<Comparison> => {
+    const result = begin(indexesAlone, onProgress);
+    ended = Promise.allSettled([ended, result]).then(() => undefined);
+    const found = await result;
+    const { kinds, named, differences } = found;
+    const { parked = 0, damaged = 0 } = kinds;
+    differing = differences - parked - damaged;
+    for (const { paymentId, kind } of named)
+      if (kind === 'damaged') await readModels.inspect(paymentId);
+    const first = named.slice(0, NAMED_IN_LINE);
+    if (differences > parked) logger.error({ kinds, first }, DIFFER);
+    return found;
+  };
+
+  /** Throws ComparisonRunning, what the engines throw, and an AbortError. */
+  const whole = async (onProgress?: OnProgress): Promise<Comparison> => {
+    if (isComparing) throw new ComparisonRunning('the read models are being compared already');
+    isComparing = true;
+    return compare(false, onProgress).finally(() => {
+      isComparing = false;
+    });
+  };
+
+  /** Without a person who waits for it. */
+  const unasked = async (work: () => Promise<unknown>): Promise<void> => {
+    const { signal } = leaving;
+    await work().catch((error: unknown) => {
+      if (signal.aborted) return;
+      logger.warn({ reason: reasonOf(error) }, 'the read models could not be compared');
+    });
+  };
+
+  const stop = async (): Promise<void> => {
+    leaving.abort();
+    leaving = new AbortController();
+    await ended;
+  };
+
+  return {
+    whole,
+    scheduled: () => unasked(whole),
+    /** At a start; a damaged file is filled anew by `rebuild`. */
+    indexes: (rebuild: () => Promise<RebuildResult>) =>
+      unasked(async () => {
+        const found = await compare(true).catch(unlessLost);
+        if (found?.differences === 0) return;
+        const { served } = await rebuild();
+        logger.warn({ served }, 'damaged read models were filled anew from the event log');
+      }),
+    /** Documents; a damaged file counts as one. */
+    differences: (): number => readModels.damaged() + differing,
+    /** Others are served: what was found, or is being compared, is of those before. */
+    forget: (): void => {
+      differing = 0;
+      void stop();
+    },
+    stop,
+  };
+};
