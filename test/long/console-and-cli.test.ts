@@ -185,16 +185,17 @@ describeConsole('console and CLI', (world) => {
     expect(await cliJson('parked', 'list')).toEqual([]);
 
     await open('/operate/reconcile');
+    await page.getByLabel('All operations').check();
     await page.click('main button:has-text("Reconcile")');
     await page.locator('.finding').waitFor();
-    const reconciled = await cli('reconcile');
+    const reconciled = await cli('reconcile', '--all');
     const row = plain(await page.locator('tbody tr').innerText());
     const line = reconciled.stdout.split('\n').find((text) => text.includes(unresolved)) ?? '';
     for (const side of ['AUTHORIZE 25.00 USD unresolved', 'AUTHORIZE 25.00 USD APPROVED']) {
       expect(row).toContain(side);
       expect(line).toContain(side);
     }
-    expect(await rawIn(page)).toEqual(await cliJson('reconcile'));
+    expect(await rawIn(page)).toEqual(await cliJson('reconcile', '--all'));
 
     await open('/operate/settings');
     await page.waitForSelector('th:has-text("JWT_SECRET")');
