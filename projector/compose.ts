@@ -39,8 +39,13 @@ export type ProjectorOptions = {
   sampleMs?: number;
 };
 
-const stateOf = (state: SubscriptionState, caughtUp: boolean, standingBy: boolean) => {
+const stateOf = (
+  state: SubscriptionState,
+  caughtUp: boolean,
+  { standingBy, fallingBehind }: { standingBy: boolean; fallingBehind: boolean },
+) => {
   if (standingBy) return 'standing-by';
+  if (fallingBehind && state !== 'stopped') return 'falling-behind';
   return state === 'running' && !caughtUp ? 'catching-up' : state;
 };
 
@@ -119,7 +124,10 @@ export const startProjector = async (options: ProjectorOptions) => {
       const { state, error, restarts } = subscription.status();
       const { events, healed, parkings } = projection.counts();
       return {
-        state: stateOf(state, isCaughtUp(), lease.standingBy()),
+        state: stateOf(state, isCaughtUp(), {
+          standingBy: lease.standingBy(),
+          fallingBehind: watch.fallingBehind(),
+        }),
         /** This projector's, or the stored one while it stands by. */
         checkpoint: watch.checkpoint(),
         caughtUp: isCaughtUp(),
