@@ -40,12 +40,11 @@ export type ProjectorOptions = {
 };
 
 const stateOf = (
-  state: SubscriptionState,
+  state: SubscriptionState | 'falling-behind',
   caughtUp: boolean,
-  { standingBy, fallingBehind }: { standingBy: boolean; fallingBehind: boolean },
+  standingBy: boolean,
 ) => {
   if (standingBy) return 'standing-by';
-  if (fallingBehind && state !== 'stopped') return 'falling-behind';
   return state === 'running' && !caughtUp ? 'catching-up' : state;
 };
 
@@ -124,10 +123,11 @@ export const startProjector = async (options: ProjectorOptions) => {
       const { state, error, restarts } = subscription.status();
       const { events, healed, parkings } = projection.counts();
       return {
-        state: stateOf(state, isCaughtUp(), {
-          standingBy: lease.standingBy(),
-          fallingBehind: watch.fallingBehind(),
-        }),
+        state: stateOf(
+          watch.fallingBehind() ? 'falling-behind' : state,
+          isCaughtUp(),
+          lease.standingBy(),
+        ),
         /** This projector's, or the stored one while it stands by. */
         checkpoint: watch.checkpoint(),
         caughtUp: isCaughtUp(),

@@ -83,19 +83,13 @@ export const watchCheckpoint = (options: WatchOptions) => {
   const look = async (): Promise<void> => {
     if (lease.standingBy()) await follow().catch(() => undefined);
     await restartIfOutOfStep();
-    const wasBehind = last.fallingBehind;
     const { events, seconds, ...found } = await lag();
     last = found;
-    if (found.stuck)
-      logger.error(
-        { events, seconds },
-        'projection stuck: the log grows and the checkpoint does not move',
-      );
-    else if (found.fallingBehind && !wasBehind)
-      logger.warn(
-        { events, seconds },
-        'projection falls behind: for a minute it has applied less than the log has got',
-      );
+    if (!last.stuck) return;
+    logger.error(
+      { events, seconds },
+      'projection stuck: the log grows and the checkpoint does not move',
+    );
   };
   // An engine out of reach ends a look; the catch-up loop reports the engine.
   const timer = setInterval(() => void look().catch(() => undefined), options.everyMs);

@@ -1,5 +1,10 @@
 /** Verifies log and indexes soon after the start, then at an interval; a break is an error line. */
-import { type Faults, faultsOfBreaks, openCheckRecord } from '../../shared/check-record.ts';
+import {
+  type Faults,
+  faultsOfBreaks,
+  openCheckRecord,
+  parseCheckRecord,
+} from '../../shared/check-record.ts';
 import { changesIn, judgeBreaks, type LogBreaks } from '../../shared/event-store/breaks.ts';
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore, LogReader } from '../../shared/event-store/port.ts';
@@ -48,19 +53,21 @@ const verifyOnce = async (
   { store, readModels, sealingKey, keptHeads }: VerificationOptions,
   signal: AbortSignal,
 ) => {
+  // First, because a stream that it names takes no event from then on.
+  const inFile = (await store.stored.checkFile?.(signal)) ?? [];
   const kept = keptHeads?.();
   const seals = { log: await logIdOf(store), publicKey: sealingKey, kept };
   const walked = await resultOf(verifyWhole(store, { end: await store.end(), seals }, signal));
   if (walked === undefined) return undefined;
   const isChained = store.stored.guarantee === 'log';
-  const removed = isChained ? [] : (await removedStreams({ store, readModels }, signal)).breaks;
+  const beside = isChained ? inFile : (await removedStreams({ store, readModels }, signal)).breaks;
   if (signal.aborted) return undefined;
-  return { events: walked.events, breaks: changesIn(judgeBreaks(walked.breaks, removed)) };
+  return { events: walked.events, breaks: changesIn(judgeBreaks(walked.breaks, beside)) };
 };
 
 /** Reads only the kept results before the first run. */
 export const startVerification = (options: VerificationOptions) => {
-  const { document, everyMs, mayRun, logger, metrics } = options;
+  const { store, document, everyMs, mayRun, logger, metrics } = options;
   const { startTimer = startBackgroundTimer, nowMs = Date.now, lookMs = LOOK_MS } = options;
   const record = openCheckRecord(document, nowMs);
   const stopping = new AbortController();
@@ -103,7 +110,7 @@ export const startVerification = (options: VerificationOptions) => {
   const schedule = (waitMs: number): void => {
     if (stopping.signal.aborted || everyMs === 0) return;
     cancel = startTimer(() => {
-      running = run().then(() => schedule(jittered(everyMs, NARROW_JITTER)));
+      running = running.then(run).then(() => schedule(jittered(everyMs, NARROW_JITTER)));
     }, waitMs);
   };
 
@@ -121,6 +128,9 @@ export const startVerification = (options: VerificationOptions) => {
   };
 
   running = begin();
+  store.stored.onDamage?.(() => {
+    running = running.then(run);
+  });
   let looking: Promise<void> = running;
   const watch = setInterval(() => {
     if (!mayRun()) looking = looking.then(look);
@@ -160,11 +170,17 @@ export const openVerification = async ({
   fileOf,
   projector,
   ...options
-}: OpenVerification): Promise<ScheduledVerification> =>
-  startVerification({
+}: OpenVerification): Promise<ScheduledVerification> => {
+  const document = await openKeyDocument({ config, fileOf }, 'log-verification');
+  const { checkFile } = options.store.stored;
+  const kept = checkFile && (await document.load().catch(() => undefined));
+  // What the file's check named takes no event, over a restart too.
+  if (parseCheckRecord(kept?.text).broken) await checkFile?.(new AbortController().signal);
+  return startVerification({
     ...options,
-    document: await openKeyDocument({ config, fileOf }, 'log-verification'),
+    document,
     everyMs: config.verifyEveryMs,
     checkIndexes: projector.checkIndexes,
     mayRun: () => projector.status().state !== 'standing-by',
   });
+};

@@ -21,7 +21,7 @@ import type { ChangeCommand } from '../../../shared/payment/commands.ts';
 import { streamOf } from '../../../shared/payment/payment-events.ts';
 import { resultOf } from '../../../shared/runtime/scan.ts';
 import { capture, refund, voidIt } from '../../support/commands.ts';
-import { newEvent, timeOf, wholeLife } from '../../support/payment-events.ts';
+import { created, newEvent, timeOf, wholeLife } from '../../support/payment-events.ts';
 import { paymentLogOver } from '../../support/payment-log.ts';
 import { type Random, randomOf } from '../../support/random.ts';
 import { readModelsIn } from '../../support/read-models-here.ts';
@@ -46,8 +46,10 @@ const KINDS: { events: number; command: ChangeCommand; comesTo: string }[] = [
 const kindOf = (n: number) => KINDS[n % KINDS.length] as (typeof KINDS)[number];
 const idOf = (n: number): string => `pay_${String(n).padStart(4, '0')}`;
 
-const uuidOf = (hex: string): string =>
-  hex.slice(0, 32).replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12})$/, '$1-$2-7$3-8$4-$5');
+const idFrom = (text: string): string =>
+  hashOf(text)
+    .slice(0, 32)
+    .replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12})$/, '$1-$2-7$3-8$4-$5');
 
 const whole = temporaryFolder();
 const FILES = ['events.sqlite', 'read-models.sqlite'];
@@ -60,7 +62,7 @@ beforeAll(async () => {
     const recorded = events.map((event, at) => ({
       ...newEvent(event, timeOf(at)),
       // The same bytes in each run, spread over the index as random ids are.
-      id: uuidOf(hashOf(`${idOf(n)} ${at}`)),
+      id: idFrom(`${idOf(n)} ${at}`),
     }));
     await store.append(streamOf(idOf(n)), 'none', recorded);
   }
@@ -71,7 +73,11 @@ beforeAll(async () => {
   await readModels.close();
   await store.close();
   const db = new DatabaseSync(join(whole.path, 'events.sqlite'), { readOnly: true });
-  const found = db.prepare(`SELECT pageno FROM dbstat WHERE name LIKE 'sqlite_autoindex_%'`).all();
+  const found = db
+    .prepare(
+      `SELECT pageno FROM dbstat WHERE name LIKE 'sqlite_autoindex_%' ORDER BY pagetype DESC, name`,
+    )
+    .all();
   indexPages = found.map(({ pageno }) => Number(pageno));
   db.close();
 });
@@ -143,7 +149,7 @@ const actOnAll = async (store: Store, readModels: ReadModels): Promise<Map<strin
 const takenAfter = async (store: Store, streams: readonly string[]): Promise<string[]> => {
   const taken: string[] = [];
   for (const stream of streams.includes('') ? ['payment-new'] : streams)
-    await store.append(stream, 'none', [newEvent(wholeLife('pay_new')[0] as never)]).then(
+    await store.append(stream, 'none', [newEvent(created())]).then(
       () => taken.push(stream),
       (error: unknown) => expect(error).toBeInstanceOf(StoreFileUnusable),
     );
@@ -193,6 +199,28 @@ const meet = async (flip: (bytes: Buffer) => void): Promise<Told | { wrong: stri
     expect(doubled(image.file)).toEqual([]);
   }
 };
+
+test('of appends that share a transaction those alone fail that need a damaged page', async () => {
+  using image = damaged((bytes) => {
+    const [page = 0] = indexPages;
+    bytes.fill(0, (page - 1) * PAGE_BYTES, page * PAGE_BYTES);
+  });
+  const ends: Error[] = [];
+  const onFatal = (error: Error): void => void ends.push(error);
+  const store = await openSqliteEventStore({ file: image.file, onFatal });
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 40 }, (_, n) => {
+      const event = { ...newEvent(created()), id: idFrom(`more ${n}`) };
+      return store.append(`payment-more_${n}`, 'none', [event]);
+    }),
+  );
+  const errors = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+  for (const error of errors) expect(error).toBeInstanceOf(StoreFileUnusable);
+  expect(errors.length).toBeGreaterThan(0);
+  expect(errors.length).toBeLessThan(outcomes.length);
+  expect([ends, store.commits()]).toEqual([[], outcomes.length - errors.length]);
+  await store.close();
+});
 
 test(`${FLIPS} flipped bits: each is harmless, named, or refused at the start`, async () => {
   const random = randomOf(SEED);
