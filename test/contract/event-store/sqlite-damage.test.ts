@@ -136,8 +136,8 @@ const actOnAll = async (store: Store, readModels: ReadModels): Promise<Map<strin
     const came = await log.execute(idOf(n), command, CONTEXT, startBudget(1_000)).then(
       ({ kind }) => kind,
       (error: unknown) => {
-        const isTold = error instanceof StoreUnavailable || error instanceof UnreadableStream;
-        return isTold ? 'told' : String(error);
+        const isOfPort = error instanceof StoreUnavailable || error instanceof UnreadableStream;
+        return isOfPort ? 'an error' : String(error);
       },
     );
     if (came !== comesTo) others.set(idOf(n), came);
@@ -156,10 +156,10 @@ const takenAfter = async (store: Store, streams: readonly string[]): Promise<str
   return taken;
 };
 
-type Told = 'harmless' | 'named' | 'refused';
+type Outcome = 'harmless' | 'named' | 'refused';
 
 /** What became of one flipped bit, or in words what went wrong. */
-const meet = async (flip: (bytes: Buffer) => void): Promise<Told | { wrong: string }> => {
+const meet = async (flip: (bytes: Buffer) => void): Promise<Outcome | { wrong: string }> => {
   using image = damaged(flip);
   let ended: string | undefined;
   const onFatal = ({ message }: Error): void => {
@@ -184,7 +184,7 @@ const meet = async (flip: (bytes: Buffer) => void): Promise<Told | { wrong: stri
       store,
       faults.map(({ stream }) => stream),
     );
-    const acted = [...others].filter(([, came]) => came !== 'told');
+    const acted = [...others].filter(([, came]) => came !== 'an error');
     const wrong = [
       ...(ended === undefined ? [] : [`the process ended: ${ended}`]),
       ...(acted.length === 0 ? [] : [`acted on what was hidden: ${acted.join('; ')}`]),
@@ -227,9 +227,9 @@ test(`${FLIPS} flipped bits: each is harmless, named, or refused at the start`, 
   const counts = { harmless: 0, named: 0, refused: 0 };
   const wrong: string[] = [];
   for (let n = 0; n < FLIPS; n += 1) {
-    const told = await meet(flipBit(random));
-    if (typeof told === 'string') counts[told] += 1;
-    else wrong.push(`flip ${n}: ${told.wrong}`);
+    const outcome = await meet(flipBit(random));
+    if (typeof outcome === 'string') counts[outcome] += 1;
+    else wrong.push(`flip ${n}: ${outcome.wrong}`);
   }
   process.stderr.write(`flipped bits: seed ${SEED}, ${JSON.stringify(counts)}\n`);
   expect(wrong).toEqual([]);
