@@ -95,6 +95,8 @@ export const startVerification = (options: VerificationOptions) => {
       await note(walked.breaks, [walked.events, 0]);
       if (walked.breaks.count === 0) logger.info({ events: walked.events }, 'event log verified');
     } catch (error) {
+      // A stop ends the check of the file.
+      if (stopping.signal.aborted) return;
       logger.warn({ reason: reasonOf(error) }, 'the event log could not be verified');
     }
     await options

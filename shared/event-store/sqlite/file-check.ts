@@ -27,7 +27,7 @@ export const checkFile = async (from: LogFile, signal: AbortSignal): Promise<Fil
 };
 
 const MET =
-  'the file of the event log is damaged: payments verify --all says where, and docs/runbook.md, LOG_BROKEN, what to do';
+  'the file of the event log is damaged: it is checked now, see payments attention and docs/runbook.md, LOG_BROKEN';
 
 /** Of a live file: what was met of its damage, told once, and what the last check named. */
 export const watchDamage = (logger: Pick<Logger, 'error'> | undefined) => {

@@ -27,11 +27,15 @@ function* faultsIn(address: string): Generator<FileFault> {
       const [text] = Object.values(row);
       if (text === 'ok') return;
       count += 1;
-      const why = firstLineOf({ message: String(text).replace(/^\*\*\*.*\n/, '') });
+      // Faults of pages come in one text, below a heading.
+      const why =
+        String(text)
+          .split('\n')
+          .find((line) => !line.startsWith('***')) ?? '';
       const [, number = '', table = ''] =
         /^row (\d+) missing from index \w+_(events|streams)_/.exec(why) ?? [];
-      const place = PLACES[table];
-      yield faultAt(place === undefined ? place : db.prepare(place).get(number), why);
+      const sql = PLACES[table];
+      yield faultAt(sql === undefined ? undefined : db.prepare(sql).get(number), why);
     }
   } catch (error) {
     yield faultAt(undefined, firstLineOf(error));
