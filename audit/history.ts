@@ -63,6 +63,15 @@ const followCheck = () => {
   };
 };
 
+const ONLY_IN_READ_MODELS = 'the read models have it, the log does not';
+
+/** A damaged index hides the last events of a stream, which then verifies. */
+const endBreak = (forms: readonly StoredForm[], known = -1): AuditBreak | undefined => {
+  const { stream = '', revision = 0 } = forms.at(-1) ?? {};
+  const next = { position: '', stream, revision: revision + 1 };
+  return known > revision ? breakAt(next, ONLY_IN_READ_MODELS) : undefined;
+};
+
 /** A stream that does not verify may name any merchant, so the read model goes first. */
 const merchantOf = async (
   { merchants, readModels }: Pick<AuditDeps, 'merchants' | 'readModels'>,
@@ -92,7 +101,7 @@ const removedHistory = async (deps: HistoryDeps, principal: Principal, paymentId
   if (document === undefined || (only !== undefined && document.merchantId !== only))
     return undefined;
   const stream = streamOf(paymentId);
-  const reason = (await removalOf(deps, stream)) ?? 'the read models have it, the log does not';
+  const reason = (await removalOf(deps, stream)) ?? ONLY_IN_READ_MODELS;
   const broken = { position: '', stream, revision: 0, reason };
   return { merchantId: document.merchantId, events: [], forms: [], broken };
 };
@@ -106,11 +115,13 @@ export const historyOf = async (
   principal: Principal,
   paymentId: string,
 ): Promise<History | undefined> => {
+  // Before the stream, so that it is ahead of no whole one. A whole one is shown without it too.
+  const document = await deps.readModels.getAny(paymentId).catch(() => undefined);
   const forms = await formsLeft(deps.store.stored, streamOf(paymentId));
   const [first] = forms;
   if (first === undefined) return removedHistory(deps, principal, paymentId);
   const events = forms.map((form) => decode(form));
-  const broken = streamBreak(forms, events);
+  const broken = streamBreak(forms, events) ?? endBreak(forms, document?.revision);
   const merchantId = await merchantOf(deps, paymentId, first, broken !== undefined);
   const only = onlyOf(principal);
   return only === undefined || merchantId === only

@@ -165,6 +165,8 @@ export async function* verifyLogForms(
   const { store, sealingKey: publicKey } = deps;
   const guarantee = only === undefined ? store.stored.guarantee : 'stream';
   const logId = await logIdOf(store);
+  // The file is all merchants'. First, because a stream that it names takes no event from then on.
+  const inFile = only === undefined ? ((await store.stored.checkFile?.(signal)) ?? []) : [];
   const kept = only === undefined ? deps.keptHeads() : undefined;
   const seals = { log: logId, publicKey, kept };
   const args: AuditVerifyArgs = { end: await store.end(), only, logId, known, seals };
@@ -172,10 +174,10 @@ export async function* verifyLogForms(
   const walked = yield* scanLog<LogProgress, AuditWalked | undefined>(store, order);
   if (walked === undefined) return undefined;
   const { events, last, breaks: met, keptHead: found, seals: sealed } = walked;
-  const removed = await removedFor(deps, only, judgeBreaks(met).count > 0, signal);
+  const removed = await removedFor(deps, only, judgeBreaks(met, inFile).count > 0, signal);
   // Nothing is known of a look that was broken off.
   if (signal.aborted) return undefined;
-  const breaks = judgeBreaks(met, removed.breaks);
+  const breaks = judgeBreaks(met, [...removed.breaks, ...inFile]);
   const isComparable = breaks.count > 0 || found?.notComparable === undefined;
   const finding = isComparable ? findingOf(breaks) : 'NOT_COMPARABLE';
   return {

@@ -47,8 +47,10 @@ const copyLive = async (from: string, to: string): Promise<void> => {
 
 const checkDatabase = (file: string): void => {
   using copy = new DatabaseSync(file);
-  const [found] = copy.prepare('PRAGMA quick_check(1)').all();
-  if (found?.quick_check !== 'ok') throw new Error(String(found?.quick_check));
+  // Unlike a quick check it compares indexes with rows.
+  const found = copy.prepare('PRAGMA integrity_check(1)').get()?.integrity_check;
+  if (found !== 'ok')
+    throw new Error(`${basename(file)} is damaged (${found}): docs/runbook.md, LOG_BROKEN`);
   // Makes the copy one file, without a write-ahead log beside it.
   copy.exec('PRAGMA journal_mode = DELETE');
 };

@@ -17,8 +17,8 @@ export type Given<Texts extends string, Flags extends string = never> = {
 export const formatOption = (): Option =>
   new Option('--format <format>', 'how to print').choices(['pretty', 'json']).default('pretty');
 
-export const dataOption = (): Option =>
-  new Option('--data <folder>', 'read this stopped data folder, and change nothing in it');
+export const dataOption = (what = 'read this stopped data folder, and change nothing in it') =>
+  new Option('--data <folder>', what);
 
 export const keyOption = (): Option =>
   new Option(

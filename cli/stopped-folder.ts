@@ -35,7 +35,7 @@ import { keyPlaceIn, readSettings, requireReadable } from './settings.ts';
 
 const WAITING_PAGES = '-wal';
 
-const hasWaitingPages = (file: string): boolean =>
+export const hasWaitingPages = (file: string): boolean =>
   (statSync(file + WAITING_PAGES, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
 const copyOf = (file: string): string => {

@@ -116,12 +116,14 @@ const createDeps = (
   provider: Provider,
   { isLevel }: ProviderAhead,
 ): CommandDeps => {
-  const { config, store, sharedStore, identities, metrics, log: logger } = options;
+  const { config, store, sharedStore, readModels, identities, metrics, log: logger } = options;
   const { nowMs = Date.now } = options;
   const { timeoutMs: providerTimeoutMs, authenticationTimeoutMs, names } = config.provider;
   const ask = {
     paymentLog: createPaymentLog({
       ...{ store, nowMs, cachedPaymentsMax: CACHED_PAYMENTS_MAX, cachedBytesMax: CACHED_BYTES_MAX },
+      // No command waits for a server that it can do without.
+      readModels: sharedStore || config.mongoUrl !== undefined ? undefined : readModels,
       onConflict: () => metrics.appendConflicts.inc(),
       onAppended: (events) => {
         for (const { event } of events) metrics.eventsAppended.inc({ type: event.type });

@@ -26,6 +26,7 @@ import { type Decision, decide } from '../shared/payment/decide.ts';
 import { type PaymentEvent, streamOf } from '../shared/payment/payment-events.ts';
 import { bytesOfPayment } from '../shared/payment/payment-response.ts';
 import { evolve, type Operation, type PaymentState } from '../shared/payment/state.ts';
+import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { jittered, pause, WIDE_JITTER } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
@@ -76,7 +77,9 @@ const isIntentOf = (
 };
 
 export const notInLog = (paymentId: string): StreamNotWhole =>
-  new StreamNotWhole(`payment ${paymentId}: it was seen before, and the log does not have it`);
+  new StreamNotWhole(
+    `payment ${paymentId}: it was seen before, and the log does not have it whole`,
+  );
 
 export type Executed =
   | { kind: 'done'; payment: LoadedPayment }
@@ -116,6 +119,8 @@ export type PaymentLog = {
 
 type PaymentLogOptions = {
   store: EventStore;
+  /** Given where they and the log are files of this process alone: then they are never ahead of the log. */
+  readModels?: Pick<ReadModelsReader, 'getAny'> | undefined;
   /** Wall clock; only ever stored as an event's time. */
   nowMs: () => number;
   onAppended: (events: readonly RecordedPaymentEvent[]) => void;
@@ -172,7 +177,7 @@ const append = async (
 };
 
 export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
-  const { store, nowMs, onAppended, onConflict, cachedPaymentsMax } = options;
+  const { store, readModels, nowMs, onAppended, onConflict, cachedPaymentsMax } = options;
   const bytes = { bytesMax: options.cachedBytesMax, bytesOf: bytesOfPayment };
   const cache = createBoundedMap<LoadedPayment>(cachedPaymentsMax, bytes);
 
@@ -187,8 +192,11 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     const cached = from === 'cache' ? cache.get(paymentId) : undefined;
     if (cached !== undefined) return cached;
     const known = cache.peek(paymentId);
+    const shown = await readModels?.getAny(paymentId).catch(() => undefined);
     const events = await store.readStream(streamOf(paymentId));
-    if (events.length === 0 && known !== undefined) throw notInLog(paymentId);
+    // Removed at the server, or the last ones hidden by a damaged index.
+    if (events.length <= (shown?.revision ?? (known === undefined ? -1 : 0)))
+      throw notInLog(paymentId);
     const state = await foldInSlices(events, evolve);
     if (state === undefined) return undefined;
     const payment = { events: events.map(asPaymentEvent), state };

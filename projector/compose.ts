@@ -37,7 +37,11 @@ export type ProjectorOptions = {
   leaseMs?: number;
 };
 
-const stateOf = (state: SubscriptionState, caughtUp: boolean, standingBy: boolean) => {
+const stateOf = (
+  state: SubscriptionState | 'falling-behind',
+  caughtUp: boolean,
+  standingBy: boolean,
+) => {
   if (standingBy) return 'standing-by';
   return state === 'running' && !caughtUp ? 'catching-up' : state;
 };
@@ -118,7 +122,11 @@ export const startProjector = async (options: ProjectorOptions) => {
       const { state, error, restarts } = subscription.status();
       const { events, healed, parkings } = projection.counts();
       return {
-        state: stateOf(state, isCaughtUp(), lease.standingBy()),
+        state: stateOf(
+          watch.fallingBehind() ? 'falling-behind' : state,
+          isCaughtUp(),
+          lease.standingBy(),
+        ),
         /** This projector's, or the stored one while it stands by. */
         checkpoint: watch.checkpoint(),
         caughtUp: isCaughtUp(),

@@ -112,6 +112,7 @@ export const ProjectionList = named('ProjectionList', {
         'catching-up',
         'running',
         'backing-off',
+        'falling-behind',
         'standing-by',
         'stopped',
         'stuck',

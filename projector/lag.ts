@@ -9,6 +9,9 @@ import type { Lease } from './lease.ts';
 import { PARKED_KNOWN_MAX, type Projection } from './projection.ts';
 import type { Subscription } from './subscription.ts';
 
+/** Of the oldest missing event; less is the usual lag. */
+const AGE_MS_MAX = 30_000;
+
 export const createLag = (
   store: Pick<EventStore, 'head'>,
   checkpoint: () => Position | null,
@@ -16,6 +19,7 @@ export const createLag = (
 ) => {
   let seen: Position | null | undefined;
   let movedAt = now();
+  let closest = { ageMs: 0, at: now() };
 
   return async () => {
     const at = checkpoint();
@@ -23,12 +27,18 @@ export const createLag = (
     if (at !== seen || eventsAfter === 0) movedAt = now();
     seen = at;
     const ageMs = oldestAfter === null ? 0 : now() - Date.parse(oldestAfter);
+    const grownMs = ageMs - closest.ageMs;
+    // It grows faster than the clock where the read models were lost: their filling is progress.
+    const areLost = grownMs > now() - closest.at + AGE_MS_MAX;
+    if (grownMs < 0 || ageMs < AGE_MS_MAX || areLost) closest = { ageMs, at: now() };
     return {
       events: eventsAfter,
       isExact,
       seconds: Math.max(0, ageMs) / 1000,
       head: position,
       stuck: eventsAfter > 0 && now() - movedAt > stillMsMax,
+      /** For so long the oldest missing event has only grown older: less is applied than is written. */
+      fallingBehind: now() - closest.at > stillMsMax,
     };
   };
 };
@@ -48,7 +58,7 @@ type WatchOptions = {
 
 export const watchCheckpoint = (options: WatchOptions) => {
   const { store, readModels, lease, projection, subscription, logger, stillMsMax } = options;
-  let stuck = false;
+  let last = { stuck: false, fallingBehind: false };
   /** Stored by the projector that has the lease, as last seen. */
   let followed: { checkpoint: Position | null; parked: number } = { checkpoint: null, parked: 0 };
 
@@ -74,8 +84,8 @@ export const watchCheckpoint = (options: WatchOptions) => {
     if (lease.standingBy()) await follow().catch(() => undefined);
     await restartIfOutOfStep();
     const { events, seconds, ...found } = await lag();
-    stuck = found.stuck;
-    if (!stuck) return;
+    last = found;
+    if (!last.stuck) return;
     logger.error(
       { events, seconds },
       'projection stuck: the log grows and the checkpoint does not move',
@@ -89,7 +99,8 @@ export const watchCheckpoint = (options: WatchOptions) => {
     checkpoint,
     parked: () => (lease.standingBy() ? followed.parked : projection.counts().parked),
     lag,
-    stuck: (): boolean => stuck,
+    stuck: (): boolean => last.stuck,
+    fallingBehind: (): boolean => last.fallingBehind,
     stop: () => clearInterval(timer),
   };
 };

@@ -131,11 +131,13 @@ export const misfitOf = async (
   carried?: LogHashAt,
 ): Promise<Misfit | undefined> => {
   if (checkpoint === null) return undefined;
+  const at = await store.hashAt(checkpoint);
   const end = await store.end();
-  const isBefore = end !== checkpoint && (await store.readAll(checkpoint, 1, end)).length === 0;
+  // A thread that follows the log learns of its end a moment after the file has the event.
+  const isBefore =
+    at === null && end !== checkpoint && (await store.readAll(checkpoint, 1, end)).length === 0;
   if (isBefore) return 'ends before';
   if (hash === null) return undefined;
-  const at = await store.hashAt(checkpoint);
   if (fits(at, hash) || (at !== null && (await carried?.(checkpoint)) === hash)) return undefined;
   return 'has other events up to';
 };

@@ -74,7 +74,8 @@ export const faultsOfBreaks = (
   over: Faults['over'],
 ): Faults => {
   const [first] = named;
-  const where = first && `${first.stream} at revision ${first.revision}, ${first.reason}`;
+  const at = first?.stream ? `${first.stream} at revision ${first.revision}, ` : '';
+  const where = first && `${at}${first.reason}`;
   const many = count > 1 ? ` in ${count} places, first` : '';
   const what = `The event log is not as it was written${many}: ${where ?? 'its first break is not known'}`;
   return { count, keys: named.map(breakKeyOf), what, over };

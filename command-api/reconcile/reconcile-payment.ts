@@ -2,7 +2,7 @@
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { decideLater } from '../../shared/payment/decide-later.ts';
 import type { LaterResult } from '../../shared/payment/outcome.ts';
-import type { Operation } from '../../shared/payment/state.ts';
+import { isNeverCarriedOut, type Operation } from '../../shared/payment/state.ts';
 import { within } from '../../shared/runtime/back-off.ts';
 import type { CommandDeps } from '../deps.ts';
 import type { LoadedPayment } from '../payment-log.ts';
@@ -61,9 +61,8 @@ export const judge = (operation: Operation, found: LookedUp): Judged => {
   if (ended.outcome === said) return { finding: 'AGREES', why: `both say ${said}` };
   if (ended.outcome === 'APPROVED' && failedLater)
     return { finding: 'AGREES', why: 'approved, and it came back later' };
-  const isNever = ended.outcome === 'NOT_SENT' || ended.outcome === 'FENCED';
   return differs(
-    isNever ? 'NEVER_SENT_IN_LOG' : 'OUTCOME_DIFFERS',
+    isNeverCarriedOut(operation) ? 'NEVER_SENT_IN_LOG' : 'OUTCOME_DIFFERS',
     `the log says ${ended.outcome}, the provider says ${said}`,
   );
 };

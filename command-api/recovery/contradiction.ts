@@ -2,7 +2,7 @@
  * The provider carried out what the log has as never carried out, as a restored log may (gaps §16,
  * §17). Nothing is rewritten: the contradiction is listed until two operators end it.
  */
-import { isFree, type Operation } from '../../shared/payment/state.ts';
+import { isNeverCarriedOut, type Operation } from '../../shared/payment/state.ts';
 import type { CommandDeps } from '../deps.ts';
 import { BY_RECOVERY, type LoadedPayment, operationOf } from '../payment-log.ts';
 import type { Approved } from '../provider/port.ts';
@@ -36,7 +36,8 @@ export const askAboutNeverSent = async (
       if (payment === undefined) return;
       const operation = operationOf(payment, operationId);
       // A void moves no money: the next one brings the log level.
-      if (!isFree(operation) || operation.contradictionEnded || operation.kind === 'void') return;
+      const { contradictionEnded, kind } = operation;
+      if (!isNeverCarriedOut(operation) || contradictionEnded || kind === 'void') return;
       const said = await deps.provider.lookUp(questionAbout(payment, operation));
       if (said.outcome === 'APPROVED') await recordContradiction(deps, payment, operation, said);
     });

@@ -1,11 +1,12 @@
 /**
- * Verifies the log soon after the start and then at an interval, and has the read models compared with it
+ * Verifies the log and its file soon after the start and then at an interval, and has the read models compared with it
  * (gaps §28); a break is an error line.
  */
 import {
   type CheckResult,
   type Faults,
   openCheckRecord,
+  parseCheckRecord,
   resultOfBreaks,
 } from '../../shared/check-record.ts';
 import { breakKeyOf, judgeBreaks, type NamedBreaks } from '../../shared/event-store/breaks.ts';
@@ -57,19 +58,21 @@ const verifyOnce = async (
   { store, readModels, sealingKey, keptHeads }: VerificationOptions,
   signal: AbortSignal,
 ) => {
+  // First, because a stream that it names takes no event from then on.
+  const inFile = (await store.stored.checkFile?.(signal)) ?? [];
   const kept = keptHeads?.();
   const seals = { log: await logIdOf(store), publicKey: sealingKey, kept };
   const walked = await resultOf(verifyWhole(store, { end: await store.end(), seals }, signal));
   if (walked === undefined) return undefined;
   const isChained = store.stored.guarantee === 'log';
-  const removed = isChained ? [] : (await removedStreams({ store, readModels }, signal)).breaks;
+  const beside = isChained ? inFile : (await removedStreams({ store, readModels }, signal)).breaks;
   if (signal.aborted) return undefined;
-  return { events: walked.events, breaks: judgeBreaks(walked.breaks, removed) };
+  return { events: walked.events, breaks: judgeBreaks(walked.breaks, beside) };
 };
 
 /** Reads only the kept results before the first run. */
 export const startVerification = (options: VerificationOptions) => {
-  const { document, everyMs, mayRun, logger, metrics } = options;
+  const { store, document, everyMs, mayRun, logger, metrics } = options;
   const { startTimer = startBackgroundTimer, nowMs = Date.now, lookMs = LOOK_MS } = options;
   const record = openCheckRecord(document, nowMs);
   const stopping = new AbortController();
@@ -95,6 +98,8 @@ export const startVerification = (options: VerificationOptions) => {
       const { faults } = await note(walked.breaks, [walked.events, 0]);
       if (faults.count === 0) logger.info({ events: walked.events }, 'event log verified');
     } catch (error) {
+      // A stop ends the check of the file.
+      if (stopping.signal.aborted) return;
       logger.warn({ reason: reasonOf(error) }, 'the event log could not be verified');
     }
     options.compare?.();
@@ -103,7 +108,7 @@ export const startVerification = (options: VerificationOptions) => {
   const schedule = (waitMs: number): void => {
     if (stopping.signal.aborted || everyMs === 0) return;
     cancel = startTimer(() => {
-      running = run().then(() => schedule(jittered(everyMs, NARROW_JITTER)));
+      running = running.then(run).then(() => schedule(jittered(everyMs, NARROW_JITTER)));
     }, waitMs);
   };
 
@@ -121,6 +126,9 @@ export const startVerification = (options: VerificationOptions) => {
   };
 
   running = begin();
+  store.stored.onDamage?.(() => {
+    running = running.then(run);
+  });
   let looking: Promise<void> = running;
   const watch = setInterval(() => {
     if (!mayRun()) looking = looking.then(look);
@@ -166,11 +174,17 @@ export const openVerification = async ({
   fileOf,
   projector,
   ...options
-}: OpenVerification): Promise<ScheduledVerification> =>
-  startVerification({
+}: OpenVerification): Promise<ScheduledVerification> => {
+  const document = await openKeyDocument({ config, fileOf }, 'log-verification');
+  const { checkFile } = options.store.stored;
+  const kept = checkFile && (await document.load().catch(() => undefined));
+  // What the file's check named takes no event, over a restart too.
+  if (parseCheckRecord(kept?.text).broken) await checkFile?.(new AbortController().signal);
+  return startVerification({
     ...options,
-    document: await openKeyDocument({ config, fileOf }, 'log-verification'),
+    document,
     everyMs: config.verifyEveryMs,
     compare: projector.compareUnasked,
     mayRun: () => projector.status().state !== 'standing-by',
   });
+};

@@ -78,6 +78,9 @@ export type StoredForm = {
   logHashBefore?: string | null;
 };
 
+/** What a check of the file named; of a fault that it cannot place, `position` and `stream` are empty. */
+export type FileFault = Pick<StoredForm, 'position' | 'stream' | 'revision'> & { reason: string };
+
 /** Each call throws StoreUnavailable. */
 export type StoredForms = {
   /** `log`: one chain over all events as well; `stream`: each stream alone. */
@@ -87,6 +90,13 @@ export type StoredForms = {
   readAll(after: Position | null, limit: number, upTo?: Position | null): Promise<StoredForm[]>;
   /** Runs a scan in a thread over the log; left out where no thread can open it. */
   scan?<Y, R>(order: ScanOrder): AsyncGenerator<Y, R>;
+  /**
+   * Checks the file that the log lies in, its indexes included; left out where a server keeps the log. Until a
+   * later check, a stream that it names takes no event, and none does where it cannot name them all.
+   */
+  checkFile?(signal: AbortSignal): Promise<FileFault[]>;
+  /** Calls back at the first read or append that meets damage of the file. */
+  onDamage?(listener: () => void): void;
 };
 
 export type Expected = 'none' | { revision: number; hash: string };

@@ -22,6 +22,7 @@ import {
   storedCheck,
 } from './chain.ts';
 import { decode, decodeParsed, isReadable, unreadableAt } from './codec.ts';
+import { StoreFileUnusable } from './errors.ts';
 import type {
   LogReader,
   Position,
@@ -106,7 +107,11 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
   };
 
   const verifyForm = async (form: StoredForm): Promise<void> => {
-    const reason = await reasonFor(form);
+    const reason = await reasonFor(form).catch((error: unknown) => {
+      // A damaged index, which the check of the file names: the walk goes on.
+      if (error instanceof StoreFileUnusable) return `its stream cannot be read: ${error.message}`;
+      throw error;
+    });
     if (reason !== undefined) return note(breakOfForm(form, reason));
     events += 1;
     last = form;

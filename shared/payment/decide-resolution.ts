@@ -6,7 +6,7 @@
 import type { ConfirmCommand, ResolutionCommand, ResolveCommand } from './commands.ts';
 import { outcomeEvents } from './outcome-events.ts';
 import type { PaymentEvent } from './payment-events.ts';
-import { isFree, type Operation, type PaymentState } from './state.ts';
+import { isNeverCarriedOut, type Operation, type PaymentState } from './state.ts';
 
 export const APPROVAL_MS_MAX = 86_400_000;
 
@@ -62,7 +62,7 @@ const confirm = (
   const { operationId, amountMinor: amount, ended, confirmation, contradictionEnded } = operation;
   if (ended === undefined || contradictionEnded) return [];
   // The provider gave this outcome itself.
-  if (confirmation === undefined && !isFree(operation)) return [];
+  if (confirmation === undefined && !isNeverCarriedOut(operation)) return [];
   // NOT_SENT is a call's outcome, never the response to a question.
   const outcome = command.outcome === 'NOT_SENT' ? 'FENCED' : command.outcome;
   const providerReference = 'providerReference' in command ? command.providerReference : undefined;

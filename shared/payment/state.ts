@@ -209,12 +209,16 @@ export const refundOf = (
   return isMade && !refund?.failedLater ? refund?.amountMinor : undefined;
 };
 
+/** Recorded as never carried out: an approval contradicts that, whatever the payment waited for (gaps §16, §21). */
+export const isNeverCarriedOut = ({ ended }: Pick<Operation, 'ended'>): boolean =>
+  ended?.outcome === 'NOT_SENT' || ended?.outcome === 'FENCED';
+
 /**
- * Proven never carried out, so that its idempotency key is free again (gaps §7, §8). A fence after the
- * shopper's time is a decline, and frees nothing (gaps §21).
+ * Its idempotency key is free again (gaps §7, §8). A fence after the shopper's time is a decline, and frees
+ * nothing (gaps §21).
  */
-export const isFree = ({ ended, waitsUntil }: Operation): boolean =>
-  waitsUntil === undefined && (ended?.outcome === 'NOT_SENT' || ended?.outcome === 'FENCED');
+export const isFree = (operation: Operation): boolean =>
+  operation.waitsUntil === undefined && isNeverCarriedOut(operation);
 
 /** A request's identity under the current secret, and under the older one while it changes (ADR-0105). */
 export type Recognised = {

@@ -4,7 +4,7 @@
  * have its document (docs/audit.md).
  */
 import type { LogBreak } from '../event-store/breaks.ts';
-import { StreamNotWhole, UnreadableStream } from '../event-store/errors.ts';
+import { StoreFileUnusable, StreamNotWhole, UnreadableStream } from '../event-store/errors.ts';
 import type { EventStore } from '../event-store/port.ts';
 import { streamOf } from '../payment/payment-events.ts';
 import { fewAtOnce } from '../runtime/scheduling.ts';
@@ -82,7 +82,7 @@ const missingOf = async (
     const stream = streamOf(paymentId);
     let removed: string | undefined;
     const last = await store.lastRevision(stream).catch((error: unknown) => {
-      if (!(error instanceof StreamNotWhole)) throw error;
+      if (!(error instanceof StreamNotWhole || error instanceof StoreFileUnusable)) throw error;
       removed = withoutName(error, stream);
       return null;
     });

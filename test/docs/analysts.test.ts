@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { SCENARIO_NAMES } from '../../cli/dev/scenarios.ts';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
 import { runCli } from '../support/cli.ts';
 import { type InProcess, idOf, openInProcess, PAYMENTS, token } from '../support/in-process.ts';
@@ -52,8 +53,15 @@ const sqlOf = (folder: string): string[] =>
     .flatMap((section) => [...section.matchAll(/```sql\n([^`]*)```/g)].map(([, sql = '']) => sql))
     .map((sql) => sql.replace(/'((state|events|log)\.jsonl|events(\/[^']*)?)'/g, `'${folder}/$1'`));
 
+/** What cards of the simulator have happen later, by itself, to their sale and their authorization. */
+const LATER_OF_CARDS = 9;
+const LATER_OF_TRIGGERS = 10;
+const LATER_OF_OWN = 7;
+
 describe('the report of a day', () => {
   const OTHER = 'm_é 1';
+  /** It has a sale and an authorization by each card of the simulator, and one payment of each trigger. */
+  const EVERYTHING = 'm_everything';
   const folder = temporaryFolder();
   const eventsFile = join(folder.path, 'events.jsonl');
   let service: InProcess;
@@ -66,16 +74,25 @@ describe('the report of a day', () => {
   };
 
   beforeAll(async () => {
-    service = await openInProcess();
+    service = await openInProcess({ PROVIDER_TIMEOUT_MS: '2500' });
     const env = {
       PAYMENTS_URL: await service.listen(),
       PAYMENTS_TOKEN: await token('*', 'audit:read ops:admin'),
     };
-    const cli = async (...args: string[]): Promise<string> => {
-      const { code, stdout, stderr } = await runCli(args, env);
+    const cliAs = async (PAYMENTS_TOKEN: string, ...args: string[]): Promise<string> => {
+      const { code, stdout, stderr } = await runCli(args, { ...env, PAYMENTS_TOKEN });
       expect([code, stderr]).toEqual([0, expect.any(String)]);
       return stdout;
     };
+    const cli = (...args: string[]) => cliAs(env.PAYMENTS_TOKEN, ...args);
+    const ofEverything = await token(EVERYTHING);
+    const byCards = TEST_CARDS.flatMap(({ number }) =>
+      [true, false].map((captureNow) =>
+        service.create({ captureNow, number }, { token: ofEverything }),
+      ),
+    );
+    for (const name of SCENARIO_NAMES) await cliAs(ofEverything, 'trigger', name);
+    await Promise.all(byCards);
     const part = idOf(await service.create({ amount: 9_000 }));
     await service.change('capture', part, { captureAmount: 7_000 });
     await service.change('refund', part, { refundAmount: 1_234 });
@@ -85,11 +102,12 @@ describe('the report of a day', () => {
     await service.change('refund', await sell('REFUND_FAILS'), { refundAmount: 600 });
     await sell('REFUNDED_ELSEWHERE');
     for (const behaviour of ['DISPUTED', 'DISPUTE_WON', 'DISPUTE_LOST']) await sell(behaviour);
-    const later = /"type":"payments\.Payment(RefundFailed|RefundObserved|Disputed|DisputeClosed)/g;
+    const later =
+      /"type":"payments\.Payment(RefundFailed|\w+Observed|AuthorizationExpired|Disputed|DisputeClosed)/g;
     let events = '';
     await until('all that the provider says later is there', async () => {
       events = await cli('topics', 'tail', '--topic', 'events');
-      return events.match(later)?.length === 7;
+      return events.match(later)?.length === LATER_OF_OWN + LATER_OF_CARDS + LATER_OF_TRIGGERS;
     });
     const [first = ''] = events.split('\n');
     // A message can come twice.
@@ -113,20 +131,43 @@ describe('the report of a day', () => {
   const sumOf = (payments: readonly Body[], field: string): number =>
     payments.reduce((sum, payment) => sum + Number(payment[field]), 0);
 
+  const paymentsOf = async (merchant: string): Promise<Body[]> => {
+    const asking = { token: await token(merchant) };
+    const { json } = await service.ask('GET', `${PAYMENTS}?limit=100`, undefined, asking);
+    return json.payments as Body[];
+  };
+  const reportOf = async (merchant: string) => {
+    const sums = "sum(COLUMNS('payments|_minor'))::INT";
+    const of = `WHERE merchant_id = '${merchant}'`;
+    return (await query(`SELECT ${sums} FROM day_report ${of}`))[0];
+  };
+
+  test('has the sums of the API for a payment by every card and every trigger', async () => {
+    const payments = await paymentsOf(EVERYTHING);
+    expect(payments).toHaveLength(2 * TEST_CARDS.length + SCENARIO_NAMES.length);
+    const [captured, refunded] = ['capturedAmount', 'refundedAmount'].map((field) =>
+      sumOf(payments, field),
+    );
+    const report = await reportOf(EVERYTHING);
+    expect(report).toMatchObject({
+      payments: payments.length,
+      captured_minor: captured,
+      refunded_minor: refunded,
+    });
+    expect(sumOf(payments, 'refundableAmount')).toBe(
+      Number(captured) - Number(refunded) - Number(report?.lost_minor),
+    );
+    expect(payments.filter(({ status }) => status === 'PENDING')).toEqual([]);
+  });
+
   test.each([
     ['m_test', { payments: 8, captured: 19_500, refunded: 1_334, disputed: 7_500, lost: 2_500 }],
     [OTHER, { payments: 1, captured: 2_500, refunded: 0, disputed: 0, lost: 0 }],
   ])(
     'has the sums that the API shows %s, and those of the state topic',
     async (merchant, known) => {
-      const response = await service.ask('GET', `${PAYMENTS}?limit=100`, undefined, {
-        token: await token(merchant),
-      });
-      const payments = response.json.payments as Body[];
-      const sums = "sum(COLUMNS('payments|_minor'))::INT";
-      const of = `WHERE merchant_id = '${merchant}'`;
-      const [report] = await query(`SELECT ${sums} FROM day_report ${of}`);
-      expect(report).toMatchObject({
+      const payments = await paymentsOf(merchant);
+      expect(await reportOf(merchant)).toMatchObject({
         payments: known.payments,
         captured_minor: known.captured,
         refunded_minor: known.refunded,
@@ -141,7 +182,7 @@ describe('the report of a day', () => {
         known.captured - known.refunded - known.lost,
       );
       const [state] = await query(
-        `SELECT sum(refunded_minor)::INT AS refunded FROM payments ${of}`,
+        `SELECT sum(refunded_minor)::INT AS refunded FROM payments WHERE merchant_id = '${merchant}'`,
       );
       expect(state).toEqual({ refunded: known.refunded });
     },
@@ -149,7 +190,7 @@ describe('the report of a day', () => {
 
   test('lists the disputes with what became of them', async () => {
     const found = await query(
-      'SELECT status, amount_minor::INT AS amount FROM disputes ORDER BY 1',
+      "SELECT status, amount_minor::INT AS amount FROM disputes WHERE merchant_id = 'm_test' ORDER BY 1",
     );
     expect(found).toEqual(['LOST', 'OPEN', 'WON'].map((status) => ({ status, amount: 2_500 })));
   });
@@ -157,7 +198,9 @@ describe('the report of a day', () => {
   test('is of days of UTC, and a refund that bounces lowers the day that it bounces on', async () => {
     const lines = readFileSync(eventsFile, 'utf8')
       .split('\n')
-      .filter((line) => /Payment(Refunded|RefundFailed)\.v1.*"amount":600,/.test(line))
+      .filter((line) =>
+        /"\/payments\/m_test".*Payment(Refunded|RefundFailed)\.v1.*"amount":600,/.test(line),
+      )
       .map((line, at) => {
         const time = ['2026-01-01T23:59:59.999Z', '2026-01-02T00:00:00.000Z'][at];
         return JSON.stringify({ ...JSON.parse(line), time });

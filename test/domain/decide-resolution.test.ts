@@ -7,6 +7,7 @@ import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { foldState } from '../../shared/payment/state.ts';
 import {
+  authenticationRequested,
   authorized,
   captured,
   captureRequested,
@@ -188,6 +189,12 @@ describe('what the provider says later is noted, and nothing is rewritten', () =
     [
       'recorded as fenced, and approved',
       [created(), failed({ outcome: 'FENCED' })],
+      approved,
+      [outcomeContradicted({ providerReference: 'ref' })],
+    ],
+    [
+      'gaps §21: fenced when the time of the shopper was over, and approved',
+      [created(), authenticationRequested(), failed({ outcome: 'FENCED' })],
       approved,
       [outcomeContradicted({ providerReference: 'ref' })],
     ],

@@ -256,6 +256,46 @@ describe('the projector', () => {
     expect(await lag()).toMatchObject({ events: 0, seconds: 0, stuck: false });
   });
 
+  test('lag: falling behind is less applied in a minute than the log got in one, and filling is not', async () => {
+    await given(1);
+    const positions = (await store.readAll(null, LIFE)).map(({ position }) => position);
+    let now = Date.parse(timeOf(0)) + 86_400_000;
+    let at = -1;
+    const lag = createLag(store, () => positions[at] ?? null, { now: () => now });
+    const isBehind = async (): Promise<boolean> => (await lag()).fallingBehind;
+    /** The events are a second apart; the next one is applied after so many seconds. */
+    const apply = (seconds: number): Promise<boolean> => {
+      at += 1;
+      now += seconds * 1000;
+      return isBehind();
+    };
+    expect([await isBehind(), await apply(0.5), await apply(0.5)]).toEqual([false, false, false]);
+    expect([await apply(31), await apply(31), await apply(31)]).toEqual([false, true, true]);
+    at = LIFE - 1;
+    expect(await isBehind()).toBe(false);
+    // The read models were lost, and are filled again from the first event on.
+    at = -1;
+    now += 61_000;
+    expect([await isBehind(), await apply(0.5), await apply(0.5)]).toEqual([false, false, false]);
+  });
+
+  test('a projection that falls behind says so until it gets on', async () => {
+    let isHeld = true;
+    const apply: ReadModels['apply'] = async (...batch) => {
+      if (isHeld) throw new ReadModelsUnavailable('they take nothing');
+      return readModels.apply(...batch);
+    };
+    await given(1);
+    const started = await start({
+      readModels: { ...readModels, apply },
+      watchMs: 5,
+      stillMsMax: 20,
+    });
+    await until('it says so', () => started.status().state === 'falling-behind');
+    isHeld = false;
+    await until('it gets on', () => started.status().state === 'running');
+  });
+
   test('a projection that makes no progress while the head moves is reported as stuck', async () => {
     const started = await start({ watchMs: 5, stillMsMax: 20 });
     await started.caughtUp;

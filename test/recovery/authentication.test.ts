@@ -1,7 +1,9 @@
 /** gaps §21: while the shopper is waited for, the provider is asked every minute, and fenced at the end. */
 import { expect, test } from '@jest/globals';
+import type { CommandDeps } from '../../command-api/deps.ts';
 import { createInFlight } from '../../command-api/in-flight.ts';
 import type { ActionRequired, Approved, Provider } from '../../command-api/provider/port.ts';
+import { askAboutNeverSent } from '../../command-api/recovery/contradiction.ts';
 import { createUnresolved } from '../../command-api/recovery/unresolved.ts';
 import { startBudget } from '../../command-api/request-budget.ts';
 import { createQueues } from '../../shared/runtime/scheduling.ts';
@@ -34,13 +36,17 @@ const waiting = async (said: () => ActionRequired | Approved) => {
   const paymentLog = paymentLogOver(memoryEventStore(), { nowMs });
   const times = { providerTimeoutMs: 5_000, authenticationTimeoutMs: WAITS_MS };
   const inFlight = createInFlight({ sharedStore: false, ...times, nowMs });
-  const unresolved = createUnresolved({
-    ...clock,
+  const errors: string[] = [];
+  const parts = {
     paymentLog,
     provider: provider as Provider,
     queues: createQueues(),
+    logger: { info() {}, warn() {}, error: (_: object, message: string) => errors.push(message) },
+  };
+  const unresolved = createUnresolved({
+    ...clock,
+    ...parts,
     inFlight,
-    logger: { info() {}, warn() {}, error() {} },
     providers: ['simulator'],
     delaysMs: [1_000],
   });
@@ -52,7 +58,12 @@ const waiting = async (said: () => ActionRequired | Approved) => {
   const waits = { kind: 'authenticate', operationId, expiresAt } as const;
   unresolved.add(paymentId, operationId, await paymentLog.record(created.payment, waits));
   const status = async () => (await paymentLog.load(paymentId, 'store'))?.state.status;
-  return { clock, looks, fences, status };
+  /** As a reconciliation does that finds an approval where the log has a fence. */
+  const compare = () =>
+    askAboutNeverSent({ ...parts, unresolved } as unknown as CommandDeps, {
+      ...{ paymentId, operationId },
+    });
+  return { clock, looks, fences, status, compare, unresolved, errors };
 };
 
 test('once a minute, and at the end by the fence', async () => {
@@ -78,4 +89,17 @@ test('what the shopper did is known within a minute, and the provider is asked n
   expect([await status(), looks.length]).toEqual(['AUTHORIZED', 7]);
   await clock.advance(WAITS_MS);
   expect([looks.length, fences]).toEqual([7, []]);
+});
+
+test('gaps §16: an approval that comes after that fence is a contradiction, listed until two persons end it', async () => {
+  let said: ActionRequired | Approved = WAITING;
+  const { clock, status, compare, unresolved, errors } = await waiting(() => said);
+  await clock.advance(WAITS_MS + 200);
+  expect([await status(), unresolved.list()]).toEqual(['FAILED', []]);
+  said = { outcome: 'APPROVED' };
+  await compare();
+  await compare();
+  expect(await status()).toBe('FAILED');
+  expect(unresolved.list()).toMatchObject([{ state: 'CONTRADICTED', operation: 'create' }]);
+  expect(errors).toEqual([expect.stringContaining('recorded as never carried out')]);
 });

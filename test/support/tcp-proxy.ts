@@ -9,6 +9,8 @@ export const tcpProxy = async (host: string, port: number) => {
   let state: 'open' | 'shut' | 'frozen' | 'lossy' = 'open';
   let beforeRequest: { text: string; step: () => void } | undefined;
   let beforeResponse: { text: string; step: () => unknown } | undefined;
+  let takesBytes = Number.POSITIVE_INFINITY;
+  let counted = { text: '', requests: 0 };
 
   const keep = (socket: Socket, other: Socket): void => {
     sockets.add(socket);
@@ -23,9 +25,13 @@ export const tcpProxy = async (host: string, port: number) => {
   const join = (inside: Socket, outside: Socket): void => {
     let held: (() => unknown) | undefined;
     let sent: Promise<unknown> = Promise.resolve();
+    let request = { bytes: 0, isCounted: false };
     const isLost = (): boolean => lost.has(inside);
     inside.on('data', (bytes) => {
       if (isLost()) return;
+      request.bytes += bytes.length;
+      request.isCounted ||= counted.text !== '' && bytes.includes(counted.text);
+      if (request.bytes > takesBytes) return void inside.resetAndDestroy();
       if (beforeRequest !== undefined && bytes.includes(beforeRequest.text)) {
         const { step } = beforeRequest;
         beforeRequest = undefined;
@@ -39,6 +45,8 @@ export const tcpProxy = async (host: string, port: number) => {
     });
     outside.on('data', (bytes) => {
       if (isLost()) return;
+      if (request.isCounted) counted.requests += 1;
+      request = { bytes: 0, isCounted: false };
       sent = sent.then(held).then(() => inside.write(bytes));
       held = undefined;
     });
@@ -90,6 +98,16 @@ export const tcpProxy = async (host: string, port: number) => {
     /** Runs a step between the next request that holds this text and its response, which waits for it. */
     beforeResponseTo: (text: string, step: () => unknown) => {
       beforeResponse = { text, step };
+    },
+    /** From now on each connection breaks under a request of more bytes than that. */
+    takeAtMost: (bytes: number) => {
+      takesBytes = bytes;
+    },
+    /** How many requests with this text have got a response since the last call. */
+    taken: (text: string): number => {
+      const { requests } = counted;
+      counted = { text, requests: 0 };
+      return requests;
     },
     close: async () => {
       breakAll();

@@ -1,6 +1,7 @@
 /** The log as the thread of the deliverer follows it: every promise of a subscription, no further than it may. */
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { misfitOf } from '../../projector/subscription.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { openFollowedLog } from '../../shared/event-store/sqlite/log-reader.ts';
@@ -65,3 +66,21 @@ test('what is stored beyond the end that was named is not read', async () => {
   await store.close();
   folder.remove();
 });
+
+test.each([false, true])(
+  'what was sent up to an event that is stored, and not announced yet, fits the log (with its hash: %s)',
+  async (withHash) => {
+    const folder = temporaryFolder();
+    const file = join(folder.path, 'log.db');
+    const store = await openSqliteEventStore({ file });
+    await store.append('payment-1', 'none', batchOf(2));
+    const log = openFollowedLog(file, await store.end());
+    const { position = '', logHash = '' } =
+      (await store.append('payment-2', 'none', batchOf(1)))[0] ?? {};
+    expect(await misfitOf(log, position, withHash ? logHash : null)).toBeUndefined();
+    expect(await misfitOf(log, `${Number(position) + 1}`, null)).toBe('ends before');
+    log.close();
+    await store.close();
+    folder.remove();
+  },
+);

@@ -3,6 +3,7 @@ import { reasonOf } from '../../runtime/error-text.ts';
 import {
   capped,
   codeOf,
+  isDamage,
   lastBefore,
   openEventLog,
   openEventLogToRead,
@@ -33,8 +34,11 @@ export type AppendOutcome =
   | { repeated: StoredForm[] }
   | { conflict: string };
 
-/** `busy`: try again; `fatal`: this process can never write again; `unusable`: cannot be opened. */
-type FailureKind = 'busy' | 'full' | 'fatal' | 'unusable';
+/**
+ * `busy`: try again; `damaged`: a page that this call needs; `fatal`: this process can never write again;
+ * `unusable`: cannot be opened.
+ */
+type FailureKind = 'busy' | 'full' | 'damaged' | 'fatal' | 'unusable';
 /** `unknown`: the failed commit may turn out to be stored after a restart. */
 export type Failure = { kind: FailureKind; message: string; unknown: boolean };
 
@@ -77,6 +81,7 @@ export function failureOf(error: unknown, committing: boolean): Failure {
   if (code === SQLITE_FULL || code === SQLITE_IOERR_WRITE)
     return { kind: 'full', message, unknown: false };
   if ((code & 0xff) === SQLITE_BUSY) return { kind: 'busy', message, unknown: false };
+  if (isDamage(error) && !committing) return { kind: 'damaged', message, unknown: false };
   // After a failed fsync the pages may or may not be on the disk, and a second fsync may lie.
   return { kind: 'fatal', message, unknown: committing };
 }
@@ -89,6 +94,24 @@ export function openDatabase({ file, maxPages }: WorkerOptions): DatabaseSync {
   // Set after the schema is made, which must always fit.
   if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${maxPages}`);
   return database;
+}
+
+/**
+ * Writes every row of a log that no process has open into a new file, so that its indexes are made of them:
+ * `REINDEX` fails at an empty page. Returns how many events it has. Throws SQLite's errors.
+ */
+export function copyRows(from: string, to: string): number {
+  using database = openDatabase({ file: to });
+  // One file, without a write-ahead log beside it.
+  database.exec('PRAGMA journal_mode = DELETE');
+  database.prepare('ATTACH ? AS damaged').run(from);
+  // By the number of the row: without an order SQLite copies the pages of the indexes as they are.
+  for (const [table, number] of Object.entries({ streams: 'id', events: 'position', meta: 'key' }))
+    database.exec(
+      `INSERT INTO main.${table} SELECT * FROM damaged.${table} NOT INDEXED ORDER BY ${number}`,
+    );
+  database.exec('DETACH damaged');
+  return Number(database.prepare('SELECT count(*) AS count FROM events').get()?.count);
 }
 
 /** Takes an address (`file:///…?immutable=1`) or a copy's path. Throws like `openDatabase`. */

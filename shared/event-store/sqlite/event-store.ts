@@ -1,8 +1,10 @@
 /** A thread owns the file, so that a slow disk stalls nothing; no other process may write it. */
+import type { Logger } from '../../runtime/log.ts';
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { createScanThread } from '../../runtime/scan.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import type { EventStore, Position } from '../port.ts';
+import { checkFile, watchDamage } from './file-check.ts';
 import { groupCommit, startThread, type Thread } from './group-commit.ts';
 import {
   type Call,
@@ -18,7 +20,7 @@ import {
 export type SqliteEventStoreOptions = {
   /** Made with mode 0600. */
   file: string;
-  logger?: { warn(details: object, message: string): void };
+  logger?: Pick<Logger, 'warn' | 'error'>;
   /** Called once, when this process can never write again: it should exit. */
   onFatal?: (error: Error) => void;
   /** In pages, for tests of a full disk. */
@@ -39,24 +41,40 @@ export type SqliteEventStore = EventStore & {
 export async function openSqliteEventStore(
   options: SqliteEventStoreOptions,
 ): Promise<SqliteEventStore> {
-  const { file, maxPages, onFatal } = options;
+  const { file, maxPages, onFatal, logger } = options;
   createPrivateFile(file);
-  const thread = await startThread({ file, maxPages }, ({ message }) =>
-    onFatal?.(new StoreFileUnusable(message.includes(file) ? message : `${file}: ${message}`)),
+  const from = { file, isLive: true };
+  const damage = watchDamage(logger);
+  const thread = await startThread(
+    { file, maxPages },
+    ({ message }) =>
+      onFatal?.(new StoreFileUnusable(message.includes(file) ? message : `${file}: ${message}`)),
+    damage.met,
   );
   const tail = liveTail(thread.openedAt);
-  const { append, done, ...commits } = groupCommit(thread, tail, options.logger);
-  const { subscribe, close, ...reads } = readers(thread, tail, { file, isLive: true });
+  const { append, done, ping, ...commits } = groupCommit(thread, tail, logger);
+  const { subscribe, close, stored, ...reads } = readers(thread, tail, from);
   const closing = new AbortController();
   let closed: Promise<void> | undefined;
 
   return {
     ...reads,
     ...commits,
-    append: (...batch) =>
-      closed === undefined
-        ? append(...batch)
-        : Promise.reject(new StoreUnavailable('the event store is closed')),
+    append: async (...batch) => {
+      if (closed !== undefined) throw new StoreUnavailable('the event store is closed');
+      damage.rejectFor(batch[0]);
+      return append(...batch);
+    },
+    ping: async () => {
+      damage.rejectFor('');
+      await ping();
+    },
+    stored: {
+      ...stored,
+      checkFile: async (signal) =>
+        damage.found(await checkFile(from, AbortSignal.any([signal, closing.signal]))),
+      onDamage: damage.onDamage,
+    },
     subscribe: (after, signal, types) =>
       subscribe(after, AbortSignal.any([signal, closing.signal]), types),
     lastPosition: () => lastOf(tail),
@@ -98,7 +116,11 @@ function readers({ call }: Thread, tail: LiveTail, from: LogFile): Omit<EventSto
 
   return {
     ...reader,
-    stored: { ...stored, scan: (order) => scans.run(overFile(from, order)) },
+    stored: {
+      ...stored,
+      scan: (order) => scans.run(overFile(from, order)),
+      checkFile: (signal) => checkFile(from, signal),
+    },
     end: async () => lastOf(tail),
     positionOf: (text) => {
       const number = positionNumber(text);

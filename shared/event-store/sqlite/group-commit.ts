@@ -23,15 +23,18 @@ import type { Handlers } from './worker.ts';
 /** A group's leftovers are garbage at once: more than 16 MB in all spares nothing (ADR-0112). */
 const MEMORY = { maxYoungGenerationSizeMb: 24 };
 
-const portError = ({ failure, message }: Failed): StoreUnavailable =>
-  failure.kind === 'unusable' ? new StoreFileUnusable(message) : new StoreUnavailable(message);
+const portError = ({ failure: { kind }, message }: Failed): StoreUnavailable =>
+  kind === 'unusable' || kind === 'damaged'
+    ? new StoreFileUnusable(message)
+    : new StoreUnavailable(message);
 
 type PendingCall = { resolve: (value: never) => void; reject: (error: Failed) => void };
 
-/** `onFatal` is called at most once, after the start. Throws StoreFileUnusable. */
+/** `onFatal` is called at most once, after the start, `onDamage` each time. Throws StoreFileUnusable. */
 export async function startThread(
   workerData: WorkerOptions,
   onFatal: (failure: Failure) => void = () => undefined,
+  onDamage: (message: string) => void = () => undefined,
 ) {
   // Flags of this process, such as --input-type, are about its main module.
   const options = { workerData, execArgv: [], resourceLimits: MEMORY };
@@ -56,6 +59,7 @@ export async function startThread(
     if ('value' in reply) call?.resolve(reply.value as never);
     else {
       if (reply.failure.kind === 'fatal') fatal(reply.failure);
+      if (reply.failure.kind === 'damaged') onDamage(reply.failure.message);
       call?.reject(new Failed(reply.failure));
     }
   }
@@ -147,7 +151,7 @@ export function groupCommit({ callRaw }: Thread, tail: LiveTail, logger: Logger 
 
   async function commit(group: Waiting[]): Promise<void> {
     const outcomes = await callRaw('append', group.map(jobOf)).catch((error: Failed) => error);
-    if (outcomes instanceof Failed) return rejectGroup(group, outcomes.failure);
+    if (outcomes instanceof Failed) return rejectGroup(group, outcomes);
     for (const [index, one] of group.entries()) resolveOne(one, outcomes[index] as AppendOutcome);
     if (!outcomes.some((outcome) => 'first' in outcome)) return;
     commits += 1;
@@ -155,7 +159,14 @@ export function groupCommit({ callRaw }: Thread, tail: LiveTail, logger: Logger 
     noteTaken();
   }
 
-  function rejectGroup(group: Waiting[], failure: Failure): void {
+  async function rejectGroup(group: Waiting[], failed: Failed): Promise<void> {
+    const { failure } = failed;
+    if (failure.kind === 'damaged') {
+      // One by one, so that it fails no other append than those that need the page.
+      if (group.length > 1) for (const one of group) await commit([one]);
+      else group[0]?.reject(portError(failed));
+      return;
+    }
     if (!rejecting && failure.kind !== 'fatal')
       logger?.warn({}, `appends are rejected, event store: ${failure.message}`);
     rejecting = true;

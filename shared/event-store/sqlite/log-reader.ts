@@ -123,9 +123,13 @@ export function readerOf(call: Call): Omit<LogReader, 'end'> {
 /** `isLive`: a service writes to the path `file`; else an address or path for SQLite. */
 export type LogFile = { file: string; isLive: boolean };
 
+/** Which a second connection opens. */
+export const addressOf = ({ file, isLive }: LogFile): string =>
+  isLive ? `${pathToFileURL(file).href}?mode=ro` : file;
+
 /** It and each call throw StoreFileUnusable or StoreUnavailable. */
 const openLog = ({ file, isLive }: LogFile) => {
-  const address = isLive ? `${pathToFileURL(file).href}?mode=ro` : file;
+  const address = addressOf({ file, isLive });
   const read = <T>(step: () => T): T => {
     try {
       return step();

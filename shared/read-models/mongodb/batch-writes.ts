@@ -4,7 +4,7 @@ import { duplicatesIn } from './client.ts';
 import { type Database, type Generation, quick } from './database.ts';
 import type { Batch, StoredPayment } from './documents.ts';
 
-/** Documents in one call. */
+/** Documents in one call, at most. */
 export const PIECE_MAX = 500;
 
 const INDEXES: { name: string; key: Record<string, 1 | -1> }[] = [
@@ -16,9 +16,9 @@ const INDEXES: { name: string; key: Record<string, 1 | -1> }[] = [
 ];
 const UNORDERED = { ordered: false } as const;
 
-const pieces = <T>(all: T[]): T[][] =>
-  Array.from({ length: Math.ceil(all.length / PIECE_MAX) }, (_, n) =>
-    all.slice(n * PIECE_MAX, (n + 1) * PIECE_MAX),
+const pieces = <T>(all: T[], size: number): T[][] =>
+  Array.from({ length: Math.ceil(all.length / size) }, (_, n) =>
+    all.slice(n * size, (n + 1) * size),
   );
 
 /** FerretDB finds one id by its index, and several by reading everything. */
@@ -51,15 +51,17 @@ export const writeReadModels = async (
   { payments }: Generation,
   documents: StoredPayment[],
   isKnown: (id: string) => boolean,
+  pieceSize: number,
 ): Promise<StoredPayment[]> => {
   const written: StoredPayment[] = [];
   const stored = documents.filter(({ _id }) => isKnown(_id));
+  const fresh = documents.filter(({ _id }) => !isKnown(_id));
   // Each piece has its own timeout, so that a long batch is not taken for a slow server.
-  for (const piece of pieces(documents.filter(({ _id }) => !isKnown(_id)))) {
+  for (const piece of pieces(fresh, pieceSize)) {
     const there = await duplicatesIn(write(() => payments.insertMany(piece, UNORDERED)));
     for (const [n, document] of piece.entries()) (there.has(n) ? stored : written).push(document);
   }
-  for (const piece of pieces(stored)) {
+  for (const piece of pieces(stored, pieceSize)) {
     const replacements = piece.map(({ _id, ...replacement }) => ({
       replaceOne: {
         filter: { _id, revision: { $lt: replacement.revision } },

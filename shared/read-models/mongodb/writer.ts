@@ -8,12 +8,13 @@ import { bytesOfReadModel, type PaymentReadModel } from '../../payment/payment-r
 import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
 import { type DamageReports, NO_CHECK } from '../damage.ts';
 import { type RowCheck, readModelOf } from '../document-row.ts';
-import { CheckpointMoved } from '../errors.ts';
+import { CheckpointMoved, ReadModelsUnavailable } from '../errors.ts';
 import type { ReadModelsWriter } from '../port.ts';
 import {
   byId,
   makeIndexes,
   oneOf,
+  PIECE_MAX,
   writeParkings,
   writeReadModels,
   writeUnparking,
@@ -44,6 +45,7 @@ type Writing = WriterDeps & {
   seen: Position | null | undefined;
   /** The generation that has its indexes. */
   indexed: number | undefined;
+  pieceSize: number;
 };
 
 const moved = (from: Position | null) =>
@@ -84,7 +86,7 @@ const writeBatch = async (own: Writing, at: Generation, batch: Batch): Promise<v
     if (parkedAt !== undefined) document.parkedAt = parkedAt;
   }
   const isKnown = (id: string): boolean => recent.get(id) !== undefined;
-  const written = await writeReadModels(database, at, documents, isKnown);
+  const written = await writeReadModels(database, at, documents, isKnown, own.pieceSize);
   await writeParkings(database, at, batch, parked);
   for (const { _id, revision } of written) {
     const readModel = readModels.get(_id)?.readModel;
@@ -117,7 +119,8 @@ export const createWriter = (deps: WriterDeps) => {
     bytesMax: RECENT_BYTES_MAX,
     bytesOf: bytesOfReadModel,
   });
-  const own: Writing = { ...deps, recent, seen: undefined, indexed: undefined };
+  const none = { seen: undefined, indexed: undefined };
+  const own: Writing = { ...deps, ...none, recent, pieceSize: PIECE_MAX };
   const { database, generation, rowCheck, reports } = deps;
   const writer: Pick<ReadModelsWriter, 'checkpoint' | 'checkpointHash' | 'load' | 'apply'> = {
     checkpoint: async () => {
@@ -147,6 +150,7 @@ export const createWriter = (deps: WriterDeps) => {
     },
     apply: async (changes, from, to, hash) => {
       const batch = batchOf(changes, rowCheck);
+      const largest = Math.min(own.pieceSize, batch.readModels.size);
       try {
         const at = await generation();
         await checkPlace(own, at, from);
@@ -154,7 +158,11 @@ export const createWriter = (deps: WriterDeps) => {
         for (const paymentId of batch.unparked) await writeUnparking(database, at, paymentId);
         if (batch.ids.length > 0) await writeBatch(own, at, batch);
         await moveCheckpoint(own, at.checkpointId, from, to, hash);
+        if (largest === own.pieceSize) own.pieceSize = Math.min(PIECE_MAX, 2 * largest);
       } catch (error) {
+        // A server that takes less in the time of a call gets on by smaller ones, up to a whole batch.
+        if (error instanceof ReadModelsUnavailable && largest > 0)
+          own.pieceSize = Math.ceil(largest / 2);
         // A database that is wiped or put back now may have this very checkpoint and not what was written.
         recent.clear();
         throw error;

@@ -386,7 +386,8 @@ describe('faults of the disk', () => {
 
   test('a full disk: nothing is stored, it is said once, and the next append tries again', async () => {
     const warnings: string[] = [];
-    const logger = { warn: (_: object, message: string) => void warnings.push(message) };
+    const warn = (_: object, message: string) => void warnings.push(message);
+    const logger = { warn, error: warn };
     const opened = await open({ maxPages: 30, logger });
     await append(opened, 'payment-1');
     for (let n = 0; n < 2; n++) {

@@ -231,6 +231,38 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     await back();
   });
 
+  test('a server that takes less at a time gets a batch in smaller pieces, and larger ones once it takes them', async () => {
+    let place = 1;
+    /** Applies a batch of new payments until it is taken; gives the tries, and the pieces of the last one. */
+    const applied = async (documents: number): Promise<[tries: number, pieces: number]> => {
+      const batch = Array.from({ length: documents }, (_, n) => change(`pay_${place}_${n}`, 0));
+      const places = [`p${place}`, `p${place + 1}`] as const;
+      place += 1;
+      for (let tries = 1; tries <= 10; tries += 1) {
+        proxy.taken('insert');
+        const isTaken = await readModels.apply(batch, ...places).then(
+          () => true,
+          () => false,
+        );
+        if (isTaken) return [tries, proxy.taken('insert')];
+        await back();
+      }
+      throw new Error('the batch is never taken');
+    };
+    expect(await applied(64)).toEqual([1, 1]);
+    // A document of these has some 1,050 bytes: between eight and sixteen.
+    proxy.takeAtMost(12_000);
+    expect(await applied(64)).toEqual([4, 8]);
+    expect(await applied(64)).toEqual([2, 8]);
+    expect(await applied(3)).toEqual([1, 1]);
+    proxy.takeAtMost(Number.POSITIVE_INFINITY);
+    const pieces: number[] = [];
+    for (let batches = 0; batches < 4; batches += 1) pieces.push((await applied(64))[1]);
+    expect(pieces).toEqual([4, 2, 1, 1]);
+    proxy.takeAtMost(1_500);
+    expect(await applied(4)).toEqual([3, 4]);
+  });
+
   test('when the server stops, every running wait ends with false', async () => {
     const waits = Array.from({ length: 256 }, (_, n) =>
       readModels.waitForRevision(`pay_${n}`, 9, 600_000),

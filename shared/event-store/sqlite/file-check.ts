@@ -1,0 +1,57 @@
+/**
+ * SQLite's own check of the log's file, its indexes included: one call of seconds for a million events, which no
+ * signal ends, and a process waits for its threads before it exits. So it is a process of its own.
+ */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { firstLineOf } from '../../runtime/error-text.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
+import type { FileFault } from '../port.ts';
+import { addressOf, type LogFile } from './log-reader.ts';
+
+const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
+
+/** Throws StoreUnavailable where the check did not come to its end. */
+export const checkFile = async (from: LogFile, signal: AbortSignal): Promise<FileFault[]> => {
+  const program = fileURLToPath(new URL('./integrity-check.ts', import.meta.url));
+  const args = [program, addressOf(from)];
+  const options = { signal, env: {}, maxBuffer: OUTPUT_BYTES_MAX };
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, args, options);
+    return JSON.parse(stdout);
+  } catch (error) {
+    throw new StoreUnavailable(`${from.file}: its check did not end: ${firstLineOf(error)}`);
+  }
+};
+
+const MET =
+  'the file of the event log is damaged: it is checked now, see payments attention and docs/runbook.md, LOG_BROKEN';
+
+/** Of a live file: what was met of its damage, told once, and what the last check named. */
+export const watchDamage = (logger: Pick<Logger, 'error'> | undefined) => {
+  let faults: readonly FileFault[] = [];
+  let isMet = false;
+  let listener = (): void => undefined;
+  return {
+    met: (reason: string): void => {
+      if (isMet) return;
+      isMet = true;
+      logger?.error({ reason }, MET);
+      listener();
+    },
+    onDamage: (next: () => void): void => {
+      listener = next;
+    },
+    found: (last: FileFault[]): FileFault[] => {
+      faults = last;
+      return last;
+    },
+    /** Throws StoreFileUnusable where the stream takes no event. */
+    rejectFor: (stream: string): void => {
+      const fault = faults.find((one) => one.stream === stream || one.stream === '');
+      if (fault !== undefined) throw new StoreFileUnusable(`nothing is appended: ${fault.reason}`);
+    },
+  };
+};
