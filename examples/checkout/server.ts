@@ -28,7 +28,7 @@ type Payment = {
 };
 type Order = { bankUrl?: string; isSent?: true };
 const orders = new Map<string, Order>();
-/** Declines by order and by the shopper's address: whoever tries many cards tests stolen ones. */
+/** Declines by order and by the shopper's address: a thief tests many stolen cards in one shop. */
 const declines = new Map<string, number>();
 const DECLINES_MAX = 5;
 setInterval(() => declines.clear(), 600_000).unref();
