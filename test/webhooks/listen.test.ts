@@ -5,6 +5,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { endpointKey, secretTextOf, signedHeaders } from '../../shared/webhooks/signer.ts';
@@ -16,6 +17,9 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { allMessages } from '../support/webhook-merchant.ts';
 import { startReceiver, verified, type WebhookReceiver } from '../support/webhook-receiver.ts';
+
+/** A request whose sender keeps the rest of its body. */
+const HELD_BACK = 'POST /hook HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc';
 
 const guide = readFileSync(join(ROOT, 'docs/webhooks.md'), 'utf8');
 const codeOf = (language: string): string =>
@@ -33,11 +37,11 @@ describe('the receivers of the guide', () => {
       ? [['python', 'receiver.py', 'python3'] as const]
       : []),
   ])(
-    '%s: verifies, refuses what is forged or old, and takes a repeat for one',
+    '%s: verifies, refuses forged, old and unsigned messages, takes a repeat for one, and outlives an aborted and a slow one',
     async (language, name, command) => {
       const code = codeOf(language);
-      // As many as the page promises.
-      expect(code.trim().split('\n').length).toBeLessThanOrEqual(20);
+      // Short enough to be read before it is copied.
+      expect(code.trim().split('\n').length).toBeLessThanOrEqual(28);
       const file = join(folder.path, name);
       writeFileSync(file, code);
       const port = await freePort();
@@ -71,7 +75,15 @@ describe('the receivers of the guide', () => {
         expect(await send(body(2, 'AUTHORIZED'))).toBe(204);
         expect(await send(body(9, 'REFUNDED'), good)).toBe(401);
         expect(await send(good, good, Date.now() - 600_000)).toBe(401);
+        const address = `http://127.0.0.1:${port}/`;
+        expect((await fetch(address, { method: 'POST', body: good })).status).toBe(401);
+        const held = connect(port, '127.0.0.1');
+        held.write(HELD_BACK);
+        const aborted = connect(port, '127.0.0.1');
+        aborted.end(HELD_BACK);
+        await once(aborted.resume(), 'close');
         expect(await send(body(5, 'REFUNDED'))).toBe(204);
+        held.destroy();
         await until('both lines', () => printed.split('\n').length === 3);
         expect(printed).toBe('payment.captured pay_1 CAPTURED\npayment.captured pay_1 REFUNDED\n');
       } finally {
