@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { runCli } from '../support/cli.ts';
 import { type FaultyServer, httpServer, rawServer } from '../support/faulty-server.ts';
+import { HANGS_MS } from '../support/time-bounds.ts';
 
 let server: FaultyServer;
 let goesAway: boolean;
@@ -38,12 +39,12 @@ test.each([
   expect([code, stderr]).toEqual([1, `payments: ${why}\n`]);
 });
 
-/** Looks whether the service responds at once, and waits for no one. */
-const inHaste = async (url: string, args: string[]) => {
+/** Looks at once whether the service responds, and waits for that for so long. */
+const inHaste = async (url: string, args: string[], waitMs: number) => {
   const { setInterval } = globalThis;
   const { timeout } = AbortSignal;
   globalThis.setInterval = ((step: () => void) => setInterval(step, 20)) as typeof setInterval;
-  AbortSignal.timeout = () => timeout.call(AbortSignal, 100);
+  AbortSignal.timeout = () => timeout.call(AbortSignal, waitMs);
   try {
     return await runCli(args, { PAYMENTS_URL: url, PAYMENTS_TOKEN: 'a.b.c' });
   } finally {
@@ -56,7 +57,7 @@ test.each([[['events', 'pay_1']], [['attention']], [['verify', '--all']]])(
   'payments %j says of a service that takes the connection and never responds that it does not answer',
   async (args) => {
     const silent = await rawServer(() => undefined);
-    const { code, stderr } = await inHaste(silent.url, args);
+    const { code, stderr } = await inHaste(silent.url, args, 100);
     await silent.close();
     expect([code, stderr]).toEqual([
       1,
@@ -74,7 +75,8 @@ test('a service that is at work on a response for long is waited for', async () 
     if (url === '/health/live') looks += 1;
     if (looks === 3) respond();
   });
-  const { code } = await inHaste(busy.url, ['events', 'pay_1', '--state', '--format', 'json']);
+  const args = ['events', 'pay_1', '--state', '--format', 'json'];
+  const { code } = await inHaste(busy.url, args, HANGS_MS);
   await busy.close();
   expect([code, looks > 2]).toEqual([0, true]);
 });

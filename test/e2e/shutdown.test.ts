@@ -14,7 +14,7 @@ import { rawClient } from '../support/raw-client.ts';
 import { spawnService, startService } from '../support/service.ts';
 import { startServiceHere } from '../support/service-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { STOP_MS_MAX } from '../support/time-bounds.ts';
+import { AWAITED_MS, STOP_MS_MAX } from '../support/time-bounds.ts';
 import { until, within } from '../support/until.ts';
 
 const IN_FLIGHT = 12;
@@ -128,7 +128,7 @@ describe('V2: a stop', () => {
   );
 
   // The second time limit is as long as the stop may take.
-  test.each(shareOf([{ timeoutMs: 700 }, { timeoutMs: 10_000 }], 1))(
+  test.each(shareOf([{ timeoutMs: AWAITED_MS }, { timeoutMs: 10_000 }], 1))(
     'while the provider answers nothing for $timeoutMs ms: 503, no look-up begins, and it has stopped within 10 s',
     async ({ timeoutMs }) => {
       // Its ledger, which the service looks at when it starts, is empty.

@@ -1,7 +1,7 @@
 /** gaps §21: the shopper authenticates through the provider. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { httpServer } from '../support/faulty-server.ts';
 import {
@@ -16,6 +16,7 @@ import {
 } from '../support/in-process.ts';
 import { providerHere } from '../support/provider-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { AWAITED_MS } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 
 const RETURN_URL = 'https://shop.example/back?order=7';
@@ -26,9 +27,6 @@ const service = await openInProcess();
 await service.listen();
 const short = await openInProcess({ AUTHENTICATION_TIMEOUT_MS: '400' });
 await short.listen();
-afterEach(() => {
-  short.faults.respondsToLookUps = true;
-});
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   await short[Symbol.asyncDispose]();
@@ -262,14 +260,16 @@ describe('a shopper who does not come in time', () => {
   });
 
   test('in time is in time, whenever the provider is asked: the fence finds it', async () => {
-    short.faults.respondsToLookUps = false;
-    const response = await create(short);
+    await using own = await openInProcess({ AUTHENTICATION_TIMEOUT_MS: String(AWAITED_MS) });
+    await own.listen();
+    own.faults.respondsToLookUps = false;
+    const response = await create(own);
     expect((await press(nextOf(response)?.url, 'authenticate')).status).toBe(303);
     const over = Date.parse(String(nextOf(response)?.expiresAt));
     await until('the time is over', () => Date.now() > over);
-    short.faults.respondsToLookUps = true;
-    expect((await ended(short, idOf(response))).json.status).toBe('AUTHORIZED');
-    expect(await short.ledger(idOf(response))).toMatchObject([{ outcome: 'APPROVED' }]);
+    own.faults.respondsToLookUps = true;
+    expect((await ended(own, idOf(response))).json.status).toBe('AUTHORIZED');
+    expect(await own.ledger(idOf(response))).toMatchObject([{ outcome: 'APPROVED' }]);
   });
 
   test('a restart of the service meanwhile loses nothing', async () => {

@@ -15,6 +15,7 @@ import {
 import type { Received } from '../support/stripe-double/server.ts';
 import { openOverStripe, reconcile } from '../support/stripe-service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { AWAITED_MS } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 
 const RETURN_URL = 'https://shop.example/back?order=7';
@@ -172,7 +173,7 @@ describe('the shopper is not asked', () => {
 });
 
 test('M5: log and Stripe agree on who came, who failed and who was too late', async () => {
-  await using other = await openOverStripe({ AUTHENTICATION_TIMEOUT_MS: '1000' });
+  await using other = await openOverStripe({ AUTHENTICATION_TIMEOUT_MS: String(AWAITED_MS) });
   const own = other.service;
   const ids: string[] = [];
   for (const comes of [true, false, undefined]) {

@@ -9,6 +9,7 @@ import { openSimulator } from '../../provider-simulator/simulator.ts';
 import { expectError, idOf, locatedId, signToken } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { HANGS_MS } from '../support/time-bounds.ts';
 import {
   authorizedAt,
   type CommandProcess,
@@ -35,7 +36,7 @@ const atOther = async (settings: Record<string, string> = {}): Promise<CommandPr
 const processes = await openTwoCommandProcesses({ RECOVERY_DELAYS_MS: '600000' });
 const elsewhere = await openSimulator({
   file: join(folder.path, 'ledger.sqlite'),
-  timeoutMs: 5_000,
+  timeoutMs: HANGS_MS,
 });
 const c = await atOther();
 const scope = 'ops:admin ops:resolve';

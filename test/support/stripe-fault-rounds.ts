@@ -13,6 +13,7 @@ import { STRIPE_API_VERSION_DEFAULT } from '../../shared/runtime/settings/table.
 import { authorize, followUp } from './provider-operations.ts';
 import type { Books } from './stripe-double/books.ts';
 import { FAULTS, type Step, type StripeFaultName, stripeDouble } from './stripe-double/server.ts';
+import { AWAITED_MS, HANGS_MS } from './time-bounds.ts';
 
 export const TEST_ACCOUNT = { secretKey: 'sk_test_of_the_tests' };
 
@@ -24,16 +25,13 @@ export const driverOver = (
   stripeProvider({
     url,
     version: STRIPE_API_VERSION_DEFAULT,
-    connectTimeoutMs: 5_000,
-    timeoutMs: 10_000,
+    connectTimeoutMs: HANGS_MS,
+    timeoutMs: HANGS_MS,
     accounts: { installation: TEST_ACCOUNT },
     testTokens: true,
     perSecondMax: 0,
     ...options,
   });
-
-/** For the faults that never respond; the others have the driver's usual time. */
-const HANGS_MS = 6_000;
 
 /** The requests of an operation of each kind, in order; the last one moves the money. */
 export const STEPS_OF: Readonly<Record<ProviderOperationKind, readonly Step[]>> = {
@@ -145,7 +143,7 @@ const runFaultCase = async ({ kind, step, fault }: FaultCase): Promise<Finding> 
   // Raw numbers, so that the request that makes the payment method is sent too.
   const provider = driverOver(double.url, {
     testTokens: false,
-    ...(/^(hangs|acts late)/.test(fault) && { timeoutMs: HANGS_MS }),
+    ...(/^(hangs|acts late)/.test(fault) && { timeoutMs: 3 * AWAITED_MS }),
   });
   try {
     const operation = await prepared(provider, kind);

@@ -10,6 +10,7 @@ import { type Random, randomOf } from '../../support/random.ts';
 import { stripeDouble } from '../../support/stripe-double/server.ts';
 import { driverOver, timesMovedIn } from '../../support/stripe-fault-rounds.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { HANGS_MS } from '../../support/time-bounds.ts';
 
 /** A provider with the shopper's side of it. */
 type Authenticating = {
@@ -34,8 +35,8 @@ const overSimulator = async (): Promise<Authenticating> => {
   const provider = httpProvider({
     url: simulator.url,
     token: 'the-token',
-    connectTimeoutMs: 5_000,
-    timeoutMs: 10_000,
+    connectTimeoutMs: HANGS_MS,
+    timeoutMs: HANGS_MS,
   });
   return {
     provider,

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { httpProvider } from '../../../command-api/provider/http/provider.ts';
 import type { Provider } from '../../../command-api/provider/port.ts';
 import { providerHere } from '../../support/provider-here.ts';
+import { HANGS_MS } from '../../support/time-bounds.ts';
 import { describeProvider } from './describe-provider.ts';
 import { LEDGER_FILE } from './opened.ts';
 
@@ -10,7 +11,7 @@ const TOKEN = 'the-token-of-the-test';
 const openOverHttp = async (folder: string, timeoutMs: number): Promise<Provider> => {
   const simulator = await providerHere(join(folder, LEDGER_FILE), TOKEN);
   const { url } = simulator;
-  const client = httpProvider({ url, token: TOKEN, connectTimeoutMs: 5000, timeoutMs });
+  const client = httpProvider({ url, token: TOKEN, connectTimeoutMs: HANGS_MS, timeoutMs });
   return {
     ...client,
     close: async () => {

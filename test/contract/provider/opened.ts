@@ -5,6 +5,7 @@ import type { Driver } from '../../support/describe-driver.ts';
 import { type LoggedProvider, type References, withLog } from '../../support/logged-provider.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { HANGS_MS } from '../../support/time-bounds.ts';
 
 export type ProviderDriver = Driver & {
   /** A token of a Visa card that is approved; absent where the driver has no tokens. */
@@ -21,10 +22,8 @@ export const onlySimulated = ({ simulated }: ProviderDriver, register: () => voi
 };
 
 export const LEDGER_FILE = 'ledger.sqlite';
-/** Long enough for every response, also on a loaded machine. */
-const TIMEOUT_MS = 10_000;
-/** For the cases that wait for the time-out; shorter than the 2 s that card 4269 is at work. */
-export const SHORT_TIMEOUT_MS = 500;
+/** For the cases that wait for the time-out; half of the 2 s that card 4269 is at work. */
+export const SHORT_TIMEOUT_MS = 1_000;
 
 export const approved = { outcome: 'APPROVED', providerReference: expect.any(String) };
 export const declined = (failureCode: string) => ({
@@ -57,7 +56,7 @@ export const openBeforeEach = (driver: ProviderDriver, use: (opened: LoggedProvi
   beforeEach(async () => {
     folder = temporaryFolder();
     references = new Map();
-    provider = withLog(await driver.open(folder.path, TIMEOUT_MS), references);
+    provider = withLog(await driver.open(folder.path, HANGS_MS), references);
     use(provider);
   });
   afterEach(async () => {
@@ -71,7 +70,7 @@ export const openBeforeEach = (driver: ProviderDriver, use: (opened: LoggedProvi
   };
   return {
     /** Closes the provider and opens it again over the same ledger. */
-    reopen: async (timeoutMs = TIMEOUT_MS, whileClosed?: () => void): Promise<LoggedProvider> => {
+    reopen: async (timeoutMs = HANGS_MS, whileClosed?: () => void): Promise<LoggedProvider> => {
       await provider.close();
       whileClosed?.();
       provider = withLog(await driver.open(folder.path, timeoutMs), references);

@@ -11,12 +11,12 @@ import { type FaultyServer, httpServer, refusedUrl } from '../../support/faulty-
 import { withLog } from '../../support/logged-provider.ts';
 import { manualClock } from '../../support/manual-clock.ts';
 import { authorize } from '../../support/provider-operations.ts';
+import { HANGS_MS } from '../../support/time-bounds.ts';
 import { until } from '../../support/until.ts';
 
 const NOT_SENT = { outcome: 'NOT_SENT' };
-// No test of this file waits for a time-out: a loaded machine must not reach one.
-const times = { connectTimeoutMs: 5_000, timeoutMs: 10_000 };
-const QUEUE_WAIT_MS_MAX = 10_000;
+// No test of this file waits for a time-out.
+const times = { connectTimeoutMs: HANGS_MS, timeoutMs: HANGS_MS };
 
 const opened: Array<() => Promise<void>> = [];
 afterEach(async () => {
@@ -224,7 +224,7 @@ describe('gaps §7: the bounded queue', () => {
     const server = await serve((_request, response) => {
       pending.push(() => response.writeHead(500).end());
     });
-    const bounds = { callsMax: 2, queueMax: 2, queueWaitMsMax: QUEUE_WAIT_MS_MAX };
+    const bounds = { callsMax: 2, queueMax: 2, queueWaitMsMax: HANGS_MS };
     const provider = resilientHttp(server.url, bounds);
     const operations = Array.from({ length: 5 }, () => authorize());
     const responses = operations.map((operation) => provider.execute(operation, nothingOpened));

@@ -4,6 +4,7 @@ import { expect, test } from '@jest/globals';
 import { openSimulator } from '../../../provider-simulator/simulator.ts';
 import { authorize } from '../../support/provider-operations.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { HANGS_MS } from '../../support/time-bounds.ts';
 import { describeProvider } from './describe-provider.ts';
 import { LEDGER_FILE } from './opened.ts';
 
@@ -46,7 +47,10 @@ test.each<[made: (number | null)[], since: number, listed: number[] | 'from the 
 
 test('a refund made elsewhere is an entry once it is told of, and makes no log older', async () => {
   const folder = temporaryFolder();
-  const provider = await openSimulator({ file: join(folder.path, LEDGER_FILE), timeoutMs: 10_000 });
+  const provider = await openSimulator({
+    file: join(folder.path, LEDGER_FILE),
+    timeoutMs: HANGS_MS,
+  });
   const sale = authorize('4000000000004293', { kind: 'SALE' });
   await provider.execute(sale, async () => undefined);
   const { paymentId, merchantId, amount, currency, operationId: authorizationId } = sale;

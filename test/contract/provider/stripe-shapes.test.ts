@@ -20,6 +20,7 @@ import type { ThreeDSecure } from '../../../shared/payment/card-forms.ts';
 import { STRIPE_API_VERSION_DEFAULT } from '../../../shared/runtime/settings/table.ts';
 import { describeDriver } from '../../support/describe-driver.ts';
 import { authorize, CVV, followUp } from '../../support/provider-operations.ts';
+import { HANGS_MS } from '../../support/time-bounds.ts';
 
 const url = process.env.STRIPE_MOCK_URL ?? '';
 /** stripe-mock takes letters and digits alone. */
@@ -149,7 +150,11 @@ describeDriver(
   () => {
     let client: ReturnType<typeof stripeClient>;
     beforeAll(() => {
-      client = stripeClient({ url, version: STRIPE_API_VERSION_DEFAULT, connectTimeoutMs: 5_000 });
+      client = stripeClient({
+        url,
+        version: STRIPE_API_VERSION_DEFAULT,
+        connectTimeoutMs: HANGS_MS,
+      });
     });
     afterAll(() => client.close());
 
