@@ -3,9 +3,9 @@ import {
   choice,
   limitParameter,
   named,
-  parameterText,
   REQUIRED,
   requiredText,
+  shortParameter,
 } from '../../shared/http/fields.ts';
 import { holdsLongNumber } from '../../shared/runtime/card-numbers.ts';
 
@@ -52,7 +52,7 @@ const PLACE = /^[0-9TZ:.-]{24} att_[0-9A-Z]{26}$/;
 
 export const AttentionParameters = z.strictObject(
   {
-    cursor: parameterText()
+    cursor: shortParameter()
       .transform((cursor) => Buffer.from(cursor, 'base64url').toString())
       .refine((place) => PLACE.test(place), 'must be the next of a page')
       .optional()

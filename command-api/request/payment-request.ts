@@ -7,16 +7,15 @@ import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import { METADATA_NAME, type PaymentDetails } from '../../shared/payment/payment-events.ts';
 import { holdsManyDigits } from '../../shared/runtime/card-numbers.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
+import { searchTexts } from './card-texts.ts';
 import {
   BODY_NOT_OBJECT,
-  DETAILS_MAX,
   detailsOf,
   type Invalid,
   invalid,
   isObject,
   type JsonObject,
   requestedAmount,
-  searchTexts,
   withoutNulls,
 } from './json.ts';
 import {
@@ -97,8 +96,6 @@ const KNOWN_KEYS: ReadonlySet<string> = new Set(
   namesIn(z.toJSONSchema(PaymentRequest, { io: 'input' })),
 );
 
-const HOLDS_CARD = 'must not hold the card number';
-
 const plain = (name: string): string => name.replace(/[_-]/g, '').toLowerCase();
 
 const FIELDS = Object.keys(PaymentRequest.shape);
@@ -117,7 +114,7 @@ const isAbout = (detail: string, field: string): boolean =>
 const asMisspelled = (fields: readonly string[], others: readonly string[]): Invalid => {
   const rest = others.filter((detail) => !fields.some((field) => isAbout(detail, field)));
   const details = [...fields.map((field) => `${field} is misspelled`), ...rest];
-  return invalid(...details.slice(0, DETAILS_MAX));
+  return invalid(...details);
 };
 
 /** `text` is the body as it arrived: the value lacks the first of two equal keys. */
@@ -142,15 +139,12 @@ const parseBody = (
     return invalid(BOTH_WAYS);
   const read = isByToken ? readBy(parseRequestByToken, body) : readBy(parseRequestByNumber, body);
   const faults = [...detailsOf(read.error?.issues ?? []), ...metadataFaults(body.metadata)];
-  if (!read.success || faults.length > 0) return invalid(...faults.slice(0, DETAILS_MAX));
+  if (!read.success || faults.length > 0) return invalid(...faults);
   const { amount, currency, captureNow = false, paymentMethod, ...rest } = read.data;
   const { card } = paymentMethod;
   if (card.authentication && rest.source?.initiatedBy === 'MERCHANT') return invalid(NO_SHOPPER);
-  // By a token there is no number to search for, but those that the body spells as one.
-  const [number, key] = 'token' in card ? [] : [card.number, idempotencyKey];
-  const { holders, holdsOtherCard } = searchTexts(body, number, text, key, KNOWN_KEYS);
-  if (holders.size > 0)
-    return invalid(...[...holders].slice(0, DETAILS_MAX).map((field) => `${field} ${HOLDS_CARD}`));
+  const { details, holdsOtherCard } = searchTexts(body, card, text, idempotencyKey, KNOWN_KEYS);
+  if (details.length > 0) return invalid(...details);
   const request = {
     amountMinor: requestedAmount(amount),
     currency,

@@ -2,9 +2,10 @@
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { object, optionalPositiveInteger, optionalText } from '../../shared/http/fields.ts';
-import { notJson, type Read, readJson, soleHeader, takeText } from '../../shared/http/request.ts';
+import { notJson, type Read, soleHeader, takeText } from '../../shared/http/request.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import { parseText } from '../../shared/runtime/json.ts';
+import { textsOf } from './card-texts.ts';
 import {
   AMOUNTS,
   BODY_NOT_OBJECT,
@@ -14,7 +15,6 @@ import {
   isObject,
   type JsonObject,
   requestedAmount,
-  textsOf,
 } from './json.ts';
 import { type CreateRequest, parseCreate } from './payment-request.ts';
 
@@ -124,8 +124,8 @@ export const readChange =
   (request: FastifyRequest): Read<ChangeContent> => {
     const keyed = parseIdempotencyKey(request.raw.rawHeaders);
     if (!keyed.ok) return keyed;
-    const json = readJson(request, AMOUNTS);
-    return json.ok ? withKey(parse(json.value), keyed.key) : json;
+    const json = parseText(takeText(request), AMOUNTS);
+    return json.ok ? withKey(parse(json.value), keyed.key) : invalid(notJson(json.at));
   };
 
 /** A void ignores its body, whatever it is (gaps §3). */

@@ -101,8 +101,7 @@ export const limitParameter = (max: number, whereLeftOut: number) => {
     .default(whereLeftOut);
 };
 
-export const shortParameter = () =>
-  parameterText().min(1, 'must not be empty').max(TEXT_UNITS_MAX, TOO_LONG);
+export const shortParameter = () => short(parameterText().min(1, 'must not be empty'));
 
 /** In the form of a name that a token's merchant has (gaps §10). */
 export const merchantParameter = () => shortParameter().normalize('NFC');
