@@ -11,6 +11,26 @@ export const isObject = (value: unknown): value is JsonObject =>
 /** 25.00 is a sum in dollars more often than 25 cents, so none of these may have a decimal point (gaps §3). */
 export const AMOUNTS = ['amount', 'captureAmount', 'refundAmount'];
 
+/** The same for each spelling of a name (gaps §3). */
+export const plainName = (name: string): string => name.replace(/[_-]/g, '').toLowerCase();
+
+const GIVEN_ONCE = [...AMOUNTS, 'currency', 'captureNow'];
+const ONCE_BY_PLAIN_NAME = new Map(GIVEN_ONCE.map((field) => [plainName(field), field]));
+
+/**
+ * Of two amounts none may win by its place (gaps §3). `repeated`: the names that the text has once more than
+ * the body.
+ */
+export const givenTwice = (body: JsonObject, repeated: readonly string[]): string[] => {
+  const given = new Set<string>();
+  const twice = new Set<string>();
+  for (const name of [...Object.keys(body), ...repeated]) {
+    const field = ONCE_BY_PLAIN_NAME.get(plainName(name));
+    if (field !== undefined) (given.has(field) ? twice : given).add(field);
+  }
+  return [...twice];
+};
+
 const READ_DEPTH_MAX = 8;
 
 /** A `null` in an object counts as absent (gaps §3). */

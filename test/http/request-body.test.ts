@@ -112,7 +112,7 @@ describe('A5: no request keeps the service busy for long, whatever is in it', ()
     const text = textOf(bytes);
     const read = parseText(text, AMOUNTS);
     if (!read.ok) throw new Error('not JSON');
-    expect(parseCreate(read.value, undefined, text).ok).toBe(true);
+    expect(parseCreate(read.value, undefined, text, read.repeated).ok).toBe(true);
   };
   const searchChange =
     (bin: string | undefined) =>
