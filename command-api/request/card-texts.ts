@@ -1,11 +1,16 @@
 /**
  * The card in the texts of a request (gaps §4, ADR-0124): its own number, those under a key spelled `number`
- * or `cvv`, wherever and however often. Of two equal keys a JSON parser keeps the last one alone, so these
- * are read from the text.
+ * or `cvv`, wherever and however often, and its cryptogram (gaps §21). Of two equal keys a JSON parser keeps
+ * the last one alone, so spelled numbers are read from the text.
  */
 import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
 import { CARD_DIGITS_MAX, CARD_DIGITS_MIN } from '../../shared/payment/card-forms.ts';
-import { longRuns, looksLikeCard, numberFinder } from '../../shared/runtime/card-numbers.ts';
+import {
+  longRuns,
+  looksLikeCard,
+  numberFinder,
+  runsHoldCard,
+} from '../../shared/runtime/card-numbers.ts';
 import type { DigitRun } from '../../shared/runtime/digit-runs.ts';
 import type { JsonObject } from './json.ts';
 
@@ -89,13 +94,30 @@ const spelledNumbers = (text: string, own: string | undefined): string[] =>
 const SPELLED_FIELD = /^(?!metadata\.)(?:.*\.)?(?:number|cvv)$/;
 
 const HOLDS_CARD = 'must not hold the card number';
+const HOLDS_CRYPTOGRAM = 'must not hold the cryptogram';
 const NUMBER = 'paymentMethod.card.number';
+/** Some providers' tokens have the first six and last four digits of the card. */
+const TOKEN = 'paymentMethod.card.token';
+const CRYPTOGRAM = 'paymentMethod.card.threeDSecure.cryptogram';
 
-type Found = { details: string[]; holdsOtherCard: boolean };
+/** A text with 12 digits or more. */
+export type LongText = { field: string; runs: DigitRun[] };
+
+/** Of a token's card, once the provider has described it (gaps §14). */
+export const detailsOfHolders = (
+  texts: readonly LongText[],
+  bin: string | undefined,
+  last4: string,
+): string[] =>
+  texts
+    .filter(({ runs }) => runsHoldCard(runs, bin, last4))
+    .map(({ field }) => `${field} ${HOLDS_CARD}`);
+
+type Found = { details: string[]; longTexts: LongText[]; holdsOtherCard: boolean };
 
 /**
- * Searches every text, unknown key and the Idempotency-Key for the card number, and what is kept also for
- * the numbers that the body spells elsewhere. `text` is the body as it arrived.
+ * Searches every text, unknown key and the Idempotency-Key for the card's number and cryptogram, and what is
+ * kept also for the numbers that the body spells elsewhere. `text` is the body as it arrived.
  */
 export const searchTexts = (
   body: JsonObject,
@@ -105,6 +127,7 @@ export const searchTexts = (
   knownKeys: ReadonlySet<string>,
 ): Found => {
   const number = 'number' in card ? card.number : undefined;
+  const cryptogram = card.threeDSecure?.cryptogram.replace(/=+$/, '');
   const own = number === undefined ? [] : [number];
   let finders: Record<'own' | 'every', (run: DigitRun) => boolean> | undefined;
   const findersOf = () => {
@@ -112,18 +135,22 @@ export const searchTexts = (
     return { own: numberFinder(new Set(own)), every: numberFinder(new Set(every)) };
   };
   const wordings = new Map<string, string>();
+  const longTexts: LongText[] = [];
   let holdsOtherCard = false;
   const meet = (found: string, path: string | undefined): void => {
     const field = path || 'an unknown field';
+    if (cryptogram !== undefined && path !== CRYPTOGRAM && found.includes(cryptogram))
+      wordings.set(field, HOLDS_CRYPTOGRAM);
     const runs = path === NUMBER ? [] : longRuns(found);
     if (runs.length === 0) return;
     finders ??= findersOf();
     const isKept = path !== undefined && !SPELLED_FIELD.test(path);
     if (runs.some(isKept ? finders.every : finders.own)) wordings.set(field, HOLDS_CARD);
+    if (path !== TOKEN) longTexts.push({ field, runs });
     holdsOtherCard ||= isKept && looksLikeCard(found, runs);
   };
   if (idempotencyKey !== undefined) meet(idempotencyKey, 'Idempotency-Key');
   eachText(body, '', knownKeys, meet);
   const details = [...wordings].map(([field, wording]) => `${field} ${wording}`);
-  return { details, holdsOtherCard };
+  return { details, longTexts, holdsOtherCard };
 };

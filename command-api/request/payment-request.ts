@@ -7,7 +7,7 @@ import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import { METADATA_NAME, type PaymentDetails } from '../../shared/payment/payment-events.ts';
 import { holdsManyDigits } from '../../shared/runtime/card-numbers.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
-import { searchTexts } from './card-texts.ts';
+import { type LongText, searchTexts } from './card-texts.ts';
 import {
   BODY_NOT_OBJECT,
   detailsOf,
@@ -35,6 +35,8 @@ export type CreateRequest = {
   card: CardInput | TokenInput;
   authentication?: { returnUrl: string } | undefined;
   details: PaymentDetails;
+  /** Beside a token, to be searched once its card is known (gaps §14). */
+  longTexts?: readonly LongText[] | undefined;
 };
 
 type ParsedCreate = { ok: true; request: CreateRequest; holdsOtherCard: boolean } | Invalid;
@@ -178,8 +180,8 @@ const parseBody = (
   const { amount, currency, captureNow = false, paymentMethod, ...rest } = read.data;
   const { card } = paymentMethod;
   if (card.authentication && rest.source?.initiatedBy === 'MERCHANT') return invalid(NO_SHOPPER);
-  const { details, holdsOtherCard } = searchTexts(body, card, text, idempotencyKey, KNOWN_KEYS);
-  if (details.length > 0) return invalid(...details);
+  const found = searchTexts(body, card, text, idempotencyKey, KNOWN_KEYS);
+  if (found.details.length > 0) return invalid(...found.details);
   const request = {
     amountMinor: requestedAmount(amount),
     currency,
@@ -187,8 +189,9 @@ const parseBody = (
     card: cardOf(card),
     authentication: card.authentication,
     details: { ...detailsKept(rest), ...metadataKept(body.metadata) },
+    longTexts: 'token' in card ? found.longTexts : undefined,
   };
-  return { ok: true, holdsOtherCard, request };
+  return { ok: true, holdsOtherCard: found.holdsOtherCard, request };
 };
 
 const NAMES_MAX = 20;
