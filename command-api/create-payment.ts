@@ -78,6 +78,7 @@ export const createPayment = (
     merchantId,
     ...fields,
     ...recognised,
+    authentication: authentication && (true as const),
     rules,
     providers,
   } as const;

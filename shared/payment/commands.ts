@@ -34,6 +34,7 @@ export type CreateCommand = ToProvider &
     /** Of the card number, whatever brand the request names. */
     numberBrand: CardBrand | undefined;
     details: PaymentDetails;
+    authentication?: true | undefined;
     rules: MerchantRules;
   };
 
