@@ -72,7 +72,7 @@ export const SearchParameters = parameters({
   merchant: merchantParameter()
     .optional()
     .describe('Of this merchant alone; for a token of all merchants.'),
-  cursor: parameterText().optional().describe('The `next` of the page before.'),
+  cursor: shortParameter().optional().describe('The `next` of the page before.'),
   limit: wholeNumber(1, 200, { default: SEARCH_LIMIT_DEFAULT }).describe('How many at most.'),
 });
 

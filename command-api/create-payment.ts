@@ -6,13 +6,13 @@
 
 import type { Sender } from '../shared/http/request.ts';
 import {
-  brandOf,
   type CardInput,
   CardSecret,
   maskCard,
   maskToken,
   type TokenInput,
 } from '../shared/payment/card.ts';
+import { brandOf } from '../shared/payment/card-ranges.ts';
 import type { CreateCommand } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
 import { createOf, isFree, isOfSameRequest, type Recognised } from '../shared/payment/state.ts';
@@ -25,6 +25,7 @@ import { metEarlierFence, type OperationRequest, operate } from './operate.ts';
 import { type LoadedPayment, notInLog } from './payment-log.ts';
 import type { CallDetails } from './provider/port.ts';
 import { responseUnlessFenced } from './recovery/contradiction.ts';
+import { detailsOfHolders, type LongText } from './request/card-texts.ts';
 import type { CreateRequest } from './request/payment-request.ts';
 import { isLocal, RETURN_URL_NOT_PUBLIC } from './request/schemas.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
@@ -49,6 +50,7 @@ type Attempt = {
   sender: Sender;
   command: Omit<CreateCommand, 'operationId' | 'paymentId' | keyof ShownCard>;
   shown: ShownCard | TokenInput;
+  longTexts: readonly LongText[];
   call: CallDetails;
   budget: Budget;
 };
@@ -60,7 +62,7 @@ export const createPayment = (
   key: string | undefined,
   budget: Budget,
 ): Promise<CommandResponse> => {
-  const { card, authentication, ...fields } = request;
+  const { card, authentication, longTexts = [], ...fields } = request;
   const { captureNow, details } = fields;
   const { identities, providers } = deps;
   if (authentication && isLocal(authentication.returnUrl) && !isSimulated(providers))
@@ -76,6 +78,7 @@ export const createPayment = (
     merchantId,
     ...fields,
     ...recognised,
+    authentication: authentication && (true as const),
     rules,
     providers,
   } as const;
@@ -90,7 +93,7 @@ export const createPayment = (
     consumer: details.consumer,
     initiatedBy: details.source?.initiatedBy,
   };
-  const attempt: Attempt = { sender, command, shown, call, budget };
+  const attempt: Attempt = { sender, command, shown, longTexts, call, budget };
   return key === undefined ? createOrJoin(deps, attempt) : createUnderKey(deps, attempt, key);
 };
 
@@ -198,12 +201,12 @@ const repeatOf = async (
 /** Undefined where another request has the id or the reference: look at the payments again. */
 const createNew = async (
   deps: CommandDeps,
-  { sender, command: requested, shown: given, call, budget }: Attempt,
+  { sender, command: requested, shown: given, longTexts, call, budget }: Attempt,
   { paymentId, operationId }: CreateIds,
 ): Promise<CommandResponse | undefined> => {
   const described =
     'token' in given
-      ? await describeToken(deps, given, requested.merchantId)
+      ? await describeToken(deps, given, requested.merchantId, longTexts)
       : { shown: given, customer: undefined };
   if ('response' in described) return described.response;
   const { shown, customer } = described;
@@ -260,15 +263,18 @@ const shownCardOf = (card: CardInput): ShownCard => {
   return { card: maskCard(card, numberBrand), numberBrand };
 };
 
-/** A token is described only for a new payment (gaps §14): a repeat is recognised without it. */
+/** Only for a new payment (gaps §14): a repeat is recognised without it, and has been searched. */
 const describeToken = async (
   { provider }: Pick<CommandDeps, 'provider'>,
   given: TokenInput,
   merchantId: string,
+  longTexts: readonly LongText[],
 ): Promise<{ shown: ShownCard; customer?: string | undefined } | { response: CommandResponse }> => {
   const described = await provider.describeToken(given.token, merchantId);
   switch (described.outcome) {
     case 'DESCRIBED': {
+      const holders = detailsOfHolders(longTexts, described.bin, described.last4);
+      if (holders.length > 0) return { response: rejection('INVALID_REQUEST', holders) };
       const shown = { card: maskToken(described, given), numberBrand: described.brand };
       return { shown, customer: described.customer };
     }

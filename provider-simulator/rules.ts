@@ -4,7 +4,8 @@ import type {
   PaymentQuestion,
   ProviderOperationKind,
 } from '../command-api/provider/port.ts';
-import { brandOf, maskCard, type TokenCard } from '../shared/payment/card.ts';
+import { maskCard, type TokenCard } from '../shared/payment/card.ts';
+import { brandOf } from '../shared/payment/card-ranges.ts';
 import type { LaterResult } from '../shared/payment/outcome.ts';
 import type { FailureCode } from '../shared/payment/payment-events.ts';
 import { passesLuhn } from '../shared/runtime/card-numbers.ts';

@@ -4,7 +4,7 @@ import {
   limitParameter,
   named,
   noteText,
-  parameterText,
+  shortParameter,
 } from '../../shared/http/fields.ts';
 
 /** Stored in acknowledgements, and labels of metrics (gaps §25). */
@@ -50,7 +50,7 @@ const PLACE = /^[0-9TZ:.-]{24} att_[0-9A-Z]{26}$/;
 
 export const AttentionParameters = z.strictObject(
   {
-    cursor: parameterText()
+    cursor: shortParameter()
       .transform((cursor) => Buffer.from(cursor, 'base64url').toString())
       .refine((place) => PLACE.test(place), 'must be the next of a page')
       .optional()

@@ -53,7 +53,7 @@ const cardProblem = (text: string): string | undefined => {
   const url = new URL(text);
   const name = literalOf(url) === undefined ? url.hostname : '';
   const path = text.replace(HOST_AND_PORT, '');
-  const holdsCard = [name, path, decoded(path)].some(looksLikeCard);
+  const holdsCard = [name, path, decoded(path)].some((part) => looksLikeCard(part));
   return holdsCard ? 'must not hold a card number' : undefined;
 };
 

@@ -117,6 +117,8 @@ export type OperationQuestion = {
    * outcome is recorded at the revision that this was read at.
    */
   reference?: string | undefined;
+  /** Set where the merchant asked for the shopper's authentication. */
+  authentication?: object | true | undefined;
   /** Set where a shopper may have the provider's address. */
   waitsUntil?: string | undefined;
 } & Partial<Authorization> &

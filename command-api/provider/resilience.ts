@@ -16,6 +16,7 @@ import { withSpan } from '../../shared/runtime/tracing.ts';
 import {
   type NotSentReason,
   type Opened,
+  type OperationQuestion,
   OTHER_PROVIDER,
   type Provider,
   type ProviderOperation,
@@ -48,6 +49,17 @@ const SPANS: Readonly<Record<string, string>> = { LOOK_UP: 'look up', LATER: 'la
 export type Said = { outcome: string; reason?: string; account?: string };
 
 const NOT_SENT: ProviderOutcome = { outcome: 'NOT_SENT' };
+
+const UNASKED: Unknown = { outcome: 'UNKNOWN', reason: 'malformed' };
+
+/** A merchant who did not ask for it cannot send the shopper anywhere (gaps §21). */
+const unlessUnasked = <T extends Said>(
+  about: ProviderOperation | OperationQuestion,
+  said: T,
+): T | Unknown => {
+  const isAsked = 'authentication' in about && about.authentication !== undefined;
+  return said.outcome === 'ACTION_REQUIRED' && !isAsked ? UNASKED : said;
+};
 
 /** A rejection by the provider says nothing about the line to it. */
 const couldNotBeSent = (response: unknown): boolean => {
@@ -119,7 +131,9 @@ export const resilient = (
     let sent = false;
     const send = (): Promise<ProviderOutcome> => {
       sent = true;
-      return traced(operation.kind, () => provider.execute(operation, opened));
+      return traced(operation.kind, async () =>
+        unlessUnasked(operation, await provider.execute(operation, opened)),
+      );
     };
     const waiting = new AbortController();
     const gaveUp = Promise.withResolvers<ProviderOutcome>();
@@ -146,7 +160,8 @@ export const resilient = (
     ...provider,
     execute,
     describeToken: (...token) => traced('DESCRIBE', () => provider.describeToken(...token)),
-    lookUp: (question) => traced('LOOK_UP', () => provider.lookUp(question)),
+    lookUp: (question) =>
+      traced('LOOK_UP', async () => unlessUnasked(question, await provider.lookUp(question))),
     fence: (question) => traced('FENCE', () => provider.fence(question)),
     laterResults: (question) => traced('LATER', () => provider.laterResults(question)),
     paymentOf: (...notice) => measured('NOTICE', () => provider.paymentOf(...notice)),

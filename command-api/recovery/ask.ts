@@ -36,7 +36,8 @@ export const questionAbout = (
   { events, state }: Pick<LoadedPayment, 'events' | 'state'>,
   operation: Operation,
 ): OperationQuestion => {
-  const { operationId, amountMinor: amount, kind, provider, reference, waitsUntil } = operation;
+  const { operationId, amountMinor: amount, kind, provider, reference } = operation;
+  const { authentication, waitsUntil } = operation;
   const { paymentId, merchantId, currency, captureNow } = state;
   const createKind = captureNow ? 'SALE' : 'AUTHORIZE';
   return {
@@ -49,6 +50,7 @@ export const questionAbout = (
     requestedAt: intentTimeOf({ events, state }, operation),
     provider,
     reference,
+    authentication,
     waitsUntil,
     ...(kind !== 'create' && authorizationOf(state)),
   };

@@ -7,16 +7,17 @@ import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import { METADATA_NAME, type PaymentDetails } from '../../shared/payment/payment-events.ts';
 import { holdsManyDigits } from '../../shared/runtime/card-numbers.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
+import { type LongText, searchTexts } from './card-texts.ts';
 import {
   BODY_NOT_OBJECT,
-  DETAILS_MAX,
   detailsOf,
+  givenTwice,
   type Invalid,
   invalid,
   isObject,
   type JsonObject,
+  plainName,
   requestedAmount,
-  searchTexts,
   withoutNulls,
 } from './json.ts';
 import {
@@ -34,6 +35,8 @@ export type CreateRequest = {
   card: CardInput | TokenInput;
   authentication?: { returnUrl: string } | undefined;
   details: PaymentDetails;
+  /** Beside a token, to be searched once its card is known (gaps §14). */
+  longTexts?: readonly LongText[] | undefined;
 };
 
 type ParsedCreate = { ok: true; request: CreateRequest; holdsOtherCard: boolean } | Invalid;
@@ -97,37 +100,68 @@ const KNOWN_KEYS: ReadonlySet<string> = new Set(
   namesIn(z.toJSONSchema(PaymentRequest, { io: 'input' })),
 );
 
-const HOLDS_CARD = 'must not hold the card number';
-
-const plain = (name: string): string => name.replace(/[_-]/g, '').toLowerCase();
-
 const FIELDS = Object.keys(PaymentRequest.shape);
-const FIELD_BY_PLAIN_NAME = new Map(FIELDS.map((field) => [plain(field), field]));
+const FIELD_BY_PLAIN_NAME = new Map([
+  ...FIELDS.map((field): [string, string] => [plainName(field), field]),
+  ['capture', 'captureNow'],
+  ['autocapture', 'captureNow'],
+]);
+
+const LETTERS_MIN = 8;
+const LONG_FIELDS = FIELDS.map(plainName).filter(({ length }) => length >= LETTERS_MIN);
+const ONE_LETTER = /^\p{L}?$/u;
+
+/** It misses, adds or changes one letter. Both in plain spelling, and not equal. */
+const isOneLetterOff = (name: string, field: string): boolean => {
+  const added = name.length - field.length;
+  if (Math.abs(added) > 1) return false;
+  let at = 0;
+  while (name[at] === field[at]) at += 1;
+  const [nameAt, fieldAt] = [at + Number(added >= 0), at + Number(added <= 0)];
+  return name.slice(nameAt) === field.slice(fieldAt) && ONE_LETTER.test(name.slice(at, nameAt));
+};
+
+const fieldMeantBy = (unknown: string): string | undefined => {
+  const name = plainName(unknown);
+  const isField = FIELD_BY_PLAIN_NAME.has(name);
+  const field = isField ? name : LONG_FIELDS.find((long) => isOneLetterOff(name, long));
+  return FIELD_BY_PLAIN_NAME.get(field ?? '');
+};
 
 /** Ignored as unknown, `capturenow` would make an authorization of a sale (gaps §3). */
-const misspelledIn = (body: JsonObject): string[] => {
-  const unknown = Object.keys(body).filter((name) => !FIELDS.includes(name));
-  const meant = new Set(unknown.map((name) => FIELD_BY_PLAIN_NAME.get(plain(name))));
+const misspelledBy = (unknown: readonly string[]): string[] => {
+  const meant = new Set(unknown.map(fieldMeantBy));
   return FIELDS.filter((field) => meant.has(field));
 };
 
 const isAbout = (detail: string, field: string): boolean =>
   detail.startsWith(field) && /^[ .[]/.test(detail.slice(field.length));
 
-const asMisspelled = (fields: readonly string[], others: readonly string[]): Invalid => {
-  const rest = others.filter((detail) => !fields.some((field) => isAbout(detail, field)));
-  const details = [...fields.map((field) => `${field} is misspelled`), ...rest];
-  return invalid(...details.slice(0, DETAILS_MAX));
-};
-
-/** `text` is the body as it arrived: the value lacks the first of two equal keys. */
-export const parseCreate = (value: unknown, idempotencyKey?: string, text = ''): ParsedCreate => {
+/**
+ * `text` is the body as it arrived: the value lacks the first of two equal keys, those of the outermost
+ * object are `repeated`.
+ */
+export const parseCreate = (
+  value: unknown,
+  idempotencyKey?: string,
+  text = '',
+  repeated: readonly string[] = [],
+): ParsedCreate => {
   const body = value === undefined ? {} : value;
   if (!isObject(body)) return invalid(BODY_NOT_OBJECT);
   const parsed = parseBody(body, idempotencyKey, text);
-  const misspelled = misspelledIn(body);
-  if (misspelled.length === 0) return parsed;
-  return asMisspelled(misspelled, parsed.ok ? [] : parsed.details);
+  const unknown = Object.keys(body).filter((name) => !FIELDS.includes(name));
+  if (unknown.length === 0 && repeated.length === 0) return parsed;
+  const misspelled = misspelledBy(unknown);
+  const twice = givenTwice(body, repeated).filter((field) => !misspelled.includes(field));
+  const fields = [...misspelled, ...twice];
+  if (fields.length === 0) return parsed;
+  const others = parsed.ok ? [] : parsed.details;
+  return invalid(
+    ...misspelled.map((field) => `${field} is misspelled`),
+    ...twice.map((field) => `${field} stands twice`),
+    ...others.filter((detail) => !fields.some((field) => isAbout(detail, field))),
+  );
 };
 
 const parseBody = (
@@ -142,15 +176,12 @@ const parseBody = (
     return invalid(BOTH_WAYS);
   const read = isByToken ? readBy(parseRequestByToken, body) : readBy(parseRequestByNumber, body);
   const faults = [...detailsOf(read.error?.issues ?? []), ...metadataFaults(body.metadata)];
-  if (!read.success || faults.length > 0) return invalid(...faults.slice(0, DETAILS_MAX));
+  if (!read.success || faults.length > 0) return invalid(...faults);
   const { amount, currency, captureNow = false, paymentMethod, ...rest } = read.data;
   const { card } = paymentMethod;
   if (card.authentication && rest.source?.initiatedBy === 'MERCHANT') return invalid(NO_SHOPPER);
-  // By a token there is no number to search for, but those that the body spells as one.
-  const [number, key] = 'token' in card ? [] : [card.number, idempotencyKey];
-  const { holders, holdsOtherCard } = searchTexts(body, number, text, key, KNOWN_KEYS);
-  if (holders.size > 0)
-    return invalid(...[...holders].slice(0, DETAILS_MAX).map((field) => `${field} ${HOLDS_CARD}`));
+  const found = searchTexts(body, card, text, idempotencyKey, KNOWN_KEYS);
+  if (found.details.length > 0) return invalid(...found.details);
   const request = {
     amountMinor: requestedAmount(amount),
     currency,
@@ -158,8 +189,9 @@ const parseBody = (
     card: cardOf(card),
     authentication: card.authentication,
     details: { ...detailsKept(rest), ...metadataKept(body.metadata) },
+    longTexts: 'token' in card ? found.longTexts : undefined,
   };
-  return { ok: true, holdsOtherCard, request };
+  return { ok: true, holdsOtherCard: found.holdsOtherCard, request };
 };
 
 const NAMES_MAX = 20;

@@ -2,19 +2,20 @@
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { object, optionalPositiveInteger, optionalText } from '../../shared/http/fields.ts';
-import { notJson, type Read, readJson, soleHeader, takeText } from '../../shared/http/request.ts';
+import { notJson, type Read, soleHeader, takeText } from '../../shared/http/request.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import { parseText } from '../../shared/runtime/json.ts';
+import { textsOf } from './card-texts.ts';
 import {
   AMOUNTS,
   BODY_NOT_OBJECT,
   detailsOf,
+  givenTwice,
   type Invalid,
   invalid,
   isObject,
   type JsonObject,
   requestedAmount,
-  textsOf,
 } from './json.ts';
 import { type CreateRequest, parseCreate } from './payment-request.ts';
 
@@ -63,9 +64,11 @@ const togetherDetails = (name: AmountName, body: JsonObject, fields: ChangeField
 
 const parserOf =
   (schema: z.ZodType<ChangeFields>, name: AmountName) =>
-  (value: unknown): ParsedChange => {
+  (value: unknown, repeated: readonly string[] = []): ParsedChange => {
     if (value === undefined) return { ok: true, request: { amountMinor: undefined }, texts: [] };
     if (!isObject(value)) return invalid(BODY_NOT_OBJECT);
+    const twice = givenTwice(value, repeated);
+    if (twice.length > 0) return invalid(...twice.map((field) => `${field} stands twice`));
     // Beside the reason no null is absent: an amount that is there as null is rejected.
     const { reason: given, ...rest } = value;
     const read = schema.safeParse(given === null ? rest : value);
@@ -107,7 +110,7 @@ export const readCreate = (request: FastifyRequest): Read<CreateContent> => {
   const text = takeText(request);
   const json = parseText(text, AMOUNTS);
   if (!json.ok) return invalid(notJson(json.at));
-  const parsed = parseCreate(json.value, keyed.key, text);
+  const parsed = parseCreate(json.value, keyed.key, text, json.repeated);
   if (!parsed.ok) return parsed;
   const { request: create, holdsOtherCard } = parsed;
   return { ok: true, value: { request: create, holdsOtherCard, key: keyed.key } };
@@ -120,12 +123,13 @@ const withKey = (parsed: ParsedChange, key: string | undefined): Read<ChangeCont
 };
 
 export const readChange =
-  (parse: (value: unknown) => ParsedChange) =>
+  (parse: typeof parseCapture) =>
   (request: FastifyRequest): Read<ChangeContent> => {
     const keyed = parseIdempotencyKey(request.raw.rawHeaders);
     if (!keyed.ok) return keyed;
-    const json = readJson(request, AMOUNTS);
-    return json.ok ? withKey(parse(json.value), keyed.key) : json;
+    const json = parseText(takeText(request), AMOUNTS);
+    if (!json.ok) return invalid(notJson(json.at));
+    return withKey(parse(json.value, json.repeated), keyed.key);
   };
 
 /** A void ignores its body, whatever it is (gaps §3). */

@@ -1,6 +1,7 @@
 /** The kinds of field in requests, in our own words: no text of zod reaches a client (gaps §3). */
 import { z } from 'zod';
 import { holdsLongNumber } from '../runtime/card-numbers.ts';
+import { WITH_POINT } from '../runtime/json.ts';
 
 /** RFC 3339. */
 const DATE_TIME =
@@ -28,6 +29,7 @@ export const named = <const T extends z.core.$ZodShape>(id: string, shape: T) =>
 export const REQUIRED = 'is required';
 const NOT_TEXT = 'must be a string';
 const NOT_POSITIVE = 'must be a positive integer';
+const NOT_MINOR = `${NOT_POSITIVE} of minor units: 2500 is 25 dollars`;
 const TEXT_UNITS_MAX = 255;
 const TOO_LONG = `must be at most ${TEXT_UNITS_MAX} characters`;
 
@@ -114,8 +116,7 @@ export const limitParameter = (max: number, whereLeftOut: number) => {
     .default(whereLeftOut);
 };
 
-export const shortParameter = () =>
-  parameterText().min(1, 'must not be empty').max(TEXT_UNITS_MAX, TOO_LONG);
+export const shortParameter = () => short(parameterText().min(1, 'must not be empty'));
 
 /** In the form of a name that a token's merchant has (gaps §10). */
 export const merchantParameter = () => shortParameter().normalize('NFC');
@@ -125,10 +126,13 @@ const fromOne = (number: z.ZodNumber) =>
     .refine((value) => Number.isInteger(value) && value >= 1, NOT_POSITIVE)
     .meta({ type: 'integer', minimum: 1 });
 
-/** The rules reject one above 2^53-1 (gaps §3). */
-export const positiveInteger = () => fromOne(z.number({ error: requiredOr(NOT_POSITIVE) }));
+const notPositive = ({ input }: Issue): string => (input === WITH_POINT ? NOT_MINOR : NOT_POSITIVE);
 
-export const optionalPositiveInteger = () => fromOne(z.number({ error: NOT_POSITIVE })).optional();
+/** The rules reject one above 2^53-1 (gaps §3). */
+export const positiveInteger = () =>
+  fromOne(z.number({ error: (issue) => (isAbsent(issue.input) ? REQUIRED : notPositive(issue)) }));
+
+export const optionalPositiveInteger = () => fromOne(z.number({ error: notPositive })).optional();
 
 /** For numbers that are kept and that no later rule checks. */
 export const countableInteger = () =>
@@ -161,13 +165,19 @@ export const optionalList = <T extends z.ZodType>(item: T, itemsMax: number) =>
 
 const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
 const NO_CURRENCY = 'must be a valid ISO 4217 code';
+const NOT_CAPITAL = 'must be three capital letters, as in USD';
+
+const isCurrency = (value: string): boolean => /^[A-Z]{3}$/.test(value) && CURRENCIES.has(value);
 
 /** Any listed currency: a rule says which of them the merchant may use. */
 export const currencyCode = () =>
   z
     .string({ error: requiredOr(NO_CURRENCY) })
     .min(1, REQUIRED)
-    .refine((value) => /^[A-Z]{3}$/.test(value) && CURRENCIES.has(value), NO_CURRENCY)
+    .refine(isCurrency, {
+      error: ({ input }) =>
+        /^[A-Za-z]*[a-z][A-Za-z]*$/.test(String(input)) ? NOT_CAPITAL : NO_CURRENCY,
+    })
     .meta({ pattern: '^[A-Z]{3}$' });
 
 export const optionalCountry = () =>

@@ -21,12 +21,9 @@ export const takeText = ({ body }: FastifyRequest): string | undefined => {
   return text;
 };
 
-/** The body as JSON; undefined where there is none. `withoutPoint` as in `parseText`. */
-export const readJson = (
-  request: FastifyRequest,
-  withoutPoint: readonly string[] = [],
-): Read<unknown> => {
-  const json = parseText(takeText(request), withoutPoint);
+/** The body as JSON; undefined where there is none. */
+export const readJson = (request: FastifyRequest): Read<unknown> => {
+  const json = parseText(takeText(request));
   return json.ok ? json : { ok: false, details: [notJson(json.at)] };
 };
 

@@ -3,33 +3,9 @@
  * call (gaps §4). Nothing here is ever stored, logged or hashed.
  */
 import { inspect } from 'node:util';
-import cardValidator from 'card-validator';
 import type { ThreeDSecure } from './card-forms.ts';
+import { brandOf, type CardBrand } from './card-ranges.ts';
 import type { MaskedCard } from './payment-events.ts';
-
-/** The brands a merchant can accept (gaps §3). */
-export const CARD_BRANDS = [
-  'VISA',
-  'MASTERCARD',
-  'AMEX',
-  'DISCOVER',
-  'DINERS',
-  'JCB',
-  'UNIONPAY',
-  'MAESTRO',
-] as const;
-export type CardBrand = (typeof CARD_BRANDS)[number];
-
-const BRANDS_BY_LIBRARY_NAME: Record<string, CardBrand> = {
-  visa: 'VISA',
-  mastercard: 'MASTERCARD',
-  'american-express': 'AMEX',
-  discover: 'DISCOVER',
-  'diners-club': 'DINERS',
-  jcb: 'JCB',
-  unionpay: 'UNIONPAY',
-  maestro: 'MAESTRO',
-};
 
 /** Of the results of 3-D Secure the cryptogram is not kept (gaps §21). */
 type Authenticated = { threeDSecure?: ThreeDSecure | undefined };
@@ -88,25 +64,6 @@ export class CardSecret {
     return '[card]';
   }
 }
-
-const PREFIX_DIGITS = 8;
-const PREFIXES_MAX = 10_000;
-/** A look-up in the library costs as much as parsing the whole request. */
-const brandsByPrefix = new Map<string, CardBrand | undefined>();
-
-/** Undefined where the number fits no brand, or several. */
-export const brandOf = (number: string): CardBrand | undefined => {
-  const prefix = number.slice(0, PREFIX_DIGITS);
-  if (brandsByPrefix.has(prefix)) return brandsByPrefix.get(prefix);
-  const { card } = cardValidator.number(number);
-  const brand = card === null ? undefined : BRANDS_BY_LIBRARY_NAME[card.type];
-  if (brandsByPrefix.size >= PREFIXES_MAX) brandsByPrefix.clear();
-  brandsByPrefix.set(prefix, brand);
-  return brand;
-};
-
-/** True when prefix, length and check digit are those of a card number. */
-export const isKnownCardNumber = (digits: string): boolean => cardValidator.number(digits).isValid;
 
 const withoutCryptogram = (given: ThreeDSecure | undefined): MaskedCard['threeDSecure'] => {
   if (given === undefined) return undefined;

@@ -1,5 +1,5 @@
 /** Commands to a payment. Deciding stays pure: ids arrive in them; they hold the masked card. */
-import type { CardBrand } from './card.ts';
+import type { CardBrand } from './card-ranges.ts';
 import type { FinalOutcomeDetails, LaterResult } from './outcome.ts';
 import type { MaskedCard, PaymentDetails, Resolution } from './payment-events.ts';
 import type { Recognised } from './state.ts';
@@ -34,6 +34,7 @@ export type CreateCommand = ToProvider &
     /** Of the card number, whatever brand the request names. */
     numberBrand: CardBrand | undefined;
     details: PaymentDetails;
+    authentication?: true | undefined;
     rules: MerchantRules;
   };
 

@@ -124,13 +124,14 @@ const create = (state: PaymentState | undefined, command: CreateCommand): Decisi
   const { operationId } = command;
   if (state !== undefined)
     return state.operations[0]?.operationId === operationId ? eventsOf() : { kind: 'exists' };
-  const details = brokenRules(command);
+  const broken = brokenRules(command);
   const { amountMinor } = command;
-  if (details.length > 0 || amountMinor === 'too large')
-    return refused('BUSINESS_RULE_VIOLATION', ...details);
+  if (broken.length > 0 || amountMinor === 'too large')
+    return refused('BUSINESS_RULE_VIOLATION', ...broken);
   const { currency, paymentId, merchantId, captureNow, card, identity } = command;
+  const { details, authentication } = command;
   const operation = { operationId, amount: amountMinor, currency };
-  const payment = { paymentId, merchantId, captureNow, card, details: command.details };
+  const payment = { paymentId, merchantId, captureNow, card, details, authentication };
   const [provider] = command.providers;
   return eventsOf({
     type: 'PaymentCreated',

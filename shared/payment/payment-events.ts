@@ -203,6 +203,8 @@ export const paymentSchemas = {
     captureNow: z.boolean(),
     card: maskedCard,
     details: paymentDetails,
+    /** The merchant can send the shopper to the provider (gaps §21). */
+    authentication: z.literal(true).optional(),
     identity,
     provider,
   }),

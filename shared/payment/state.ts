@@ -67,7 +67,9 @@ const KINDS: Record<IntentEvent['type'], OperationKind> = {
 
 const begun = ({ type, data }: IntentEvent, requestedAt: number): Operation => {
   const { operationId, amount: amountMinor, identity, provider } = data;
-  return { kind: KINDS[type], operationId, amountMinor, identity, requestedAt, provider };
+  const operation = { operationId, amountMinor, identity, requestedAt, provider };
+  const mayAsk = 'authentication' in data && data.authentication === true;
+  return { kind: KINDS[type], ...operation, ...(mayAsk && { authentication: true }) };
 };
 
 const ended = (operation: Operation, event: OutcomeEvent, revision: number): Operation => {
@@ -100,7 +102,7 @@ const noted = (operation: Operation, { type, data }: NoteEvent, time: string): O
     case 'PaymentProviderOpened':
       return { ...operation, reference: data.providerReference };
     case 'PaymentAuthenticationRequested':
-      return { ...operation, waitsUntil: data.expiresAt };
+      return { ...operation, authentication: true, waitsUntil: data.expiresAt };
     case 'PaymentResolutionRequested': {
       const { outcome, evidence, withoutFence, requestedBy } = data;
       const resolutionRequest = { outcome, evidence, withoutFence, requestedBy, requestedAt: time };
@@ -148,7 +150,9 @@ export type Operation = {
   provider?: string | undefined;
   /** The provider's name for it: of a create, as soon as the provider has opened or approved it. */
   reference?: string;
-  /** The provider waits, or waited, for the shopper until then: a time, UTC (gaps §21). */
+  /** The provider may ask for the shopper, or has asked (gaps §21). */
+  authentication?: true;
+  /** The provider waits, or waited, for the shopper until then: a time, UTC. */
   waitsUntil?: string;
   /** `revision` is that of the outcome's last event: the response is the fold up to it. */
   ended?: { outcome: FinalOutcome; revision: number };

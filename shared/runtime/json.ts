@@ -4,11 +4,51 @@
  */
 import { isUtf8 } from 'node:buffer';
 
-/** `at`: how many characters are well before the break, where that is known. */
-type ParsedJson = { ok: true; value: unknown } | { ok: false; at?: number };
+/**
+ * `repeated`: there where a key is given twice in one object, of which the value has the last alone; those
+ * of the outermost object. `at`: how many characters are well before the break, where that is known.
+ */
+type ParsedJson =
+  | { ok: true; value: unknown; repeated?: readonly string[] }
+  | { ok: false; at?: number };
 
 /** Only these need the slow reader; the pattern misses none. */
-const NEEDS_CARE = /(?:(?<="\s*):|[[,])\s*-?[0-9]+(?:[.eE]|[0-9]{300})|\\u[dD][89a-fA-F]/;
+const NEEDS_CARE = /(?:(?<="\s*):|[[,])\s*-?(?:[0-9]{1,299}[.eE]|[0-9]{300})|\\u[dD][89a-fA-F]/;
+
+const QUOTE = 0x22;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+
+/** Each key has one colon that is in no string. */
+const keysWritten = (text: string): number => {
+  let count = 0;
+  let inString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const sign = text.charCodeAt(at);
+    if (sign === QUOTE) inString = !inString;
+    else if (sign === BACKSLASH) at += 1;
+    else if (sign === COLON && !inString) count += 1;
+  }
+  return count;
+};
+
+/** A loop: a text may be nested deeper than the stack. */
+const keysKept = (value: unknown): number => {
+  const inside: unknown[] = [value];
+  let count = 0;
+  const meet = (one: unknown): void => {
+    if (typeof one === 'object') inside.push(one);
+  };
+  for (let next = inside.pop(); next !== undefined; next = inside.pop()) {
+    if (Array.isArray(next)) next.forEach(meet);
+    else
+      for (const key in next as Record<string, unknown> | null) {
+        count += 1;
+        meet((next as Record<string, unknown>)[key]);
+      }
+  }
+  return count;
+};
 
 const NUMBER = /^-?([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
 
@@ -22,36 +62,56 @@ const isIntegerAsWritten = (integer: string, fraction: string, exponent: number)
   return significant <= integer.length + exponent || /^0*$/.test(digits);
 };
 
-const exactInteger = (value: number, source: string): number => {
+/** What the parser reads as no number that a schema takes. */
+const NO_INTEGER = '1e999';
+
+/** In the form that the parser does not round: an integer of too many digits is the largest there is. */
+const exactly = (source: string): string => {
   const [, integer = '', fraction = '', exponent = '0'] = NUMBER.exec(source) ?? [];
-  if (!isIntegerAsWritten(integer, fraction, Number(exponent))) return Number.NaN;
-  const plainDigits = integer.length === source.length;
-  return value === Number.POSITIVE_INFINITY && plainDigits ? Number.MAX_VALUE : value;
+  if (!isIntegerAsWritten(integer, fraction, Number(exponent))) return NO_INTEGER;
+  const isPlain = integer.length === source.length;
+  return isPlain && !Number.isFinite(Number(source)) ? String(Number.MAX_VALUE) : source;
 };
 
-const careful = (value: unknown, source: string | undefined): unknown => {
-  if (typeof value === 'number' && source !== undefined) return exactInteger(value, source);
-  if (typeof value === 'string' && !value.isWellFormed()) throw new HalfASurrogate();
-  return value;
+/** The value of a number that is written with a decimal point where it must not be. */
+export const WITH_POINT = Symbol('a number with a decimal point');
+
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]|-?[0-9][0-9.eE+-]*/g;
+const KEY_END = /[ \t\n\r]*:/y;
+
+const isKeyBefore = (text: string, end: number): boolean => {
+  KEY_END.lastIndex = end;
+  return KEY_END.test(text);
 };
 
-// TypeScript does not know the reviver's third argument yet.
-const parseWithSources = JSON.parse as (
-  text: string,
-  reviver: (this: object, key: string, value: unknown, context: { source?: string }) => unknown,
-) => unknown;
-
-const parseCarefully = (text: string, withoutPoint: readonly string[]): unknown => {
-  const pointed: [holder: object, key: string][] = [];
-  const whole = parseWithSources(text, function (key, value, { source }) {
-    const isPointed = typeof value === 'number' && source?.includes('.');
-    if (isPointed && withoutPoint.includes(key)) pointed.push([this, key]);
-    return careful(value, source);
-  });
-  // A reviver meets the outermost object last.
-  for (const [holder, key] of pointed)
-    if (holder === whole) Object.assign(holder, { [key]: Number.NaN });
-  return whole;
+/** Reads a text that is JSON again, token by token. Throws HalfASurrogate. */
+const readCarefully = (text: string, withoutPoint: readonly string[]) => {
+  const names = new Set<string>();
+  const repeated: string[] = [];
+  const pointed: string[] = [];
+  let name = '';
+  let depth = 0;
+  const onToken = (token: string, start: number): string => {
+    const [sign] = token;
+    if (sign === '{' || sign === '[') depth += 1;
+    else if (sign === '}' || sign === ']') depth -= 1;
+    else if (sign !== '"') {
+      if (depth === 1 && token.includes('.')) pointed.push(name);
+      return exactly(token);
+    } else if (depth === 1 || token.includes('\\')) {
+      const string: string = JSON.parse(token);
+      if (!string.isWellFormed()) throw new HalfASurrogate();
+      if (depth > 1 || !isKeyBefore(text, start + token.length)) return token;
+      name = string;
+      if (names.has(name)) repeated.push(name);
+      names.add(name);
+    }
+    return token;
+  };
+  const value: unknown = JSON.parse(text.replace(TOKEN, onToken));
+  for (const field of withoutPoint)
+    if (pointed.includes(field)) Object.assign(Object(value), { [field]: WITH_POINT });
+  return { value, repeated };
 };
 
 export const textOf = (bytes: Buffer): string | undefined => {
@@ -72,9 +132,9 @@ const breakOf = (error: unknown, text: string): { at?: number } => {
 };
 
 /**
- * `undefined` for a blank text; not ok: none, invalid JSON, half a surrogate pair. NaN stands for a
- * fraction, and for a decimal point under an outermost key of `withoutPoint`; Infinity for a number
- * beyond a double.
+ * `undefined` for a blank text; not ok: none, invalid JSON, half a surrogate pair. Infinity stands for a
+ * fraction and for a number beyond a double, WITH_POINT for a number with a decimal point under an
+ * outermost key of `withoutPoint`.
  */
 export const parseText = (
   text: string | undefined,
@@ -83,10 +143,11 @@ export const parseText = (
   if (text === undefined) return { ok: false };
   if (WHITE.test(text)) return { ok: true, value: undefined };
   try {
-    const value: unknown = NEEDS_CARE.test(text)
-      ? parseCarefully(text, withoutPoint)
-      : JSON.parse(text);
-    return { ok: true, value };
+    const value: unknown = JSON.parse(text);
+    const isRepeated = keysKept(value) !== keysWritten(text);
+    if (!isRepeated && !NEEDS_CARE.test(text)) return { ok: true, value };
+    const careful = readCarefully(text, withoutPoint);
+    return isRepeated ? { ok: true, ...careful } : { ok: true, value: careful.value };
   } catch (error) {
     return { ok: false, ...breakOf(error, text) };
   }

@@ -52,6 +52,7 @@ const forms: Form[] = [
   { type: 'PaymentAuthorized', version: 1, variant: '.with-expiry' },
   { type: 'PaymentCreated', version: 1, variant: '.with-provider' },
   { type: 'PaymentCreated', version: 1, variant: '.with-3-d-secure' },
+  { type: 'PaymentCreated', version: 1, variant: '.with-authentication' },
   { type: 'PaymentCaptureRequested', version: 1, variant: '.with-provider' },
   { type: 'PaymentVoidRequested', version: 1, variant: '.with-provider' },
   { type: 'PaymentRefundRequested', version: 1, variant: '.with-provider' },

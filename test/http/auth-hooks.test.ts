@@ -93,7 +93,7 @@ describe('gaps §1, §10, §11: the authenticate and authorize hooks of a route'
     expect(lines).toMatchObject([
       {
         status: 401,
-        details: ['the token format is invalid'],
+        details: ['the token is not signed by a key of this service'],
         reason: 'it is signed by another key than the one that is set',
         client: '127.0.0.1',
       },

@@ -9,6 +9,8 @@ import {
   expectError,
   type InProcess,
   idOf,
+  locatedId,
+  NO_RETRIES,
   openInProcess,
   PAYMENTS,
   payment,
@@ -292,20 +294,24 @@ test('gaps §8: a unique reference of a payment that waits is taken, and gives t
   ]);
 });
 
-test('a provider that would wait for ever is waited for as long as the setting says', async () => {
-  const outcomes: Record<string, object> = {
-    PUT: {
-      outcome: 'ACTION_REQUIRED',
-      nextAction: { type: 'REDIRECT', url: 'https://pay.example/3ds' },
-      expiresAt: '9999-12-31T23:59:59Z',
-    },
-    DELETE: { outcome: 'FENCED' },
-  };
-  outcomes.GET = outcomes.PUT as object;
-  const provider = await httpServer(async ({ method = '', url = '' }, response) => {
+/** Over HTTP; a method without an outcome is 500. */
+const providerThatSays = async (outcomes: { [method: string]: object }) =>
+  httpServer(async ({ method = '', url = '' }, response) => {
     const operationId = url.split('/').at(-1);
-    const money = { operationId, amount: 2500, currency: 'USD' };
-    response.end(JSON.stringify({ ...money, ...outcomes[method] }));
+    const said = { operationId, amount: 2500, currency: 'USD', ...outcomes[method] };
+    response.writeHead(outcomes[method] === undefined ? 500 : 200).end(JSON.stringify(said));
+  });
+const WAITS_FOR_EVER = {
+  outcome: 'ACTION_REQUIRED',
+  nextAction: { type: 'REDIRECT', url: 'https://pay.example/3ds' },
+  expiresAt: '9999-12-31T23:59:59Z',
+};
+
+test('a provider that would wait for ever is waited for as long as the setting says', async () => {
+  const provider = await providerThatSays({
+    PUT: WAITS_FOR_EVER,
+    GET: WAITS_FOR_EVER,
+    DELETE: { outcome: 'FENCED' },
   });
   const own = await openInProcess({
     PROVIDER_URL: provider.url,
@@ -318,6 +324,46 @@ test('a provider that would wait for ever is waited for as long as the setting s
     expect(endsMs).toBeLessThanOrEqual(Date.now() + 400);
     const got = await ended(own, idOf(response));
     expect([got.json.status, failureIn(got)]).toEqual(['FAILED', NOT_AUTHENTICATED]);
+  } finally {
+    await own[Symbol.asyncDispose]();
+    await provider.close();
+  }
+});
+
+test.each([
+  ['to the PUT', { PUT: WAITS_FOR_EVER }],
+  ['to a GET alone', {}],
+])(
+  'an answer that asks for the shopper unasked is Unknown %s, as to each GET',
+  async (_at, put) => {
+    const provider = await providerThatSays({ ...put, GET: WAITS_FOR_EVER });
+    const own = await openInProcess({ PROVIDER_URL: provider.url, ...NO_RETRIES });
+    try {
+      for (const _attempt of ['first', 'repeat']) {
+        const response = await create(own, 'unasked', bodyOf({ authentication: null }));
+        expectError(response, 503, 'PROVIDER_UNAVAILABLE', response.json.details);
+        const { json } = await own.get(locatedId(response));
+        expect([json.status, json.nextAction]).toEqual(['PENDING', undefined]);
+      }
+      const calls = provider.requests.filter((request) => request.includes('/operations/'));
+      const methods = calls.map((request) => request.split(' ')[0]);
+      expect(methods.filter((one) => one !== 'GET')).toEqual(['PUT']);
+      expect(methods).toContain('GET');
+    } finally {
+      await own[Symbol.asyncDispose]();
+      await provider.close();
+    }
+  },
+);
+
+test('where the merchant asked and the answer to the PUT was lost, a GET gives the address', async () => {
+  const provider = await providerThatSays({ GET: WAITS_FOR_EVER });
+  const own = await openInProcess({ PROVIDER_URL: provider.url, ...NO_RETRIES });
+  try {
+    expect((await create(own, 'lost')).status).toBe(503);
+    await own.restart();
+    const again = await create(own, 'lost');
+    expect([again.status, nextOf(again)?.url]).toEqual([202, 'https://pay.example/3ds']);
   } finally {
     await own[Symbol.asyncDispose]();
     await provider.close();

@@ -110,18 +110,15 @@ describe('interface, capture, void, refund: 200', () => {
 });
 
 describe('interface, capture and refund: 400 INVALID_REQUEST', () => {
+  const IN_MINOR_UNITS = 'must be a positive integer of minor units: 2500 is 25 dollars';
   const bad: [string, (name: string) => unknown, (name: string) => string][] = [
     [
       'a fraction that a parser rounds away',
       (n) => `{"${n}":100.00000000000000001}`,
-      (n) => `${n} must be a positive integer`,
+      (n) => `${n} ${IN_MINOR_UNITS}`,
     ],
-    ['a decimal point', (n) => `{"${n}":5.0}`, (n) => `${n} must be a positive integer`],
-    [
-      'a decimal point under the alias',
-      () => '{"amount":25.00}',
-      () => 'amount must be a positive integer',
-    ],
+    ['a decimal point', (n) => `{"${n}":5.0}`, (n) => `${n} ${IN_MINOR_UNITS}`],
+    ['a decimal point under the alias', () => '{"amount":25.00}', () => `amount ${IN_MINOR_UNITS}`],
     ['1e400', (n) => `{"${n}":1e400}`, (n) => `${n} must be a positive integer`],
     ['no JSON', () => '{', () => 'the body must be valid JSON; it breaks at character 2'],
     [

@@ -118,6 +118,99 @@ describe('the shape', () => {
   });
 });
 
+describe("S6: the number of the token's card in a text beside it is 400, and nothing is stored", () => {
+  const NUMBER = '4242424242424242';
+  const holds = (field: string) => [`${field} must not hold the card number`];
+  test.each<[string, object, object, string[]]>([
+    [
+      'the name on the card',
+      { holderName: '4242 4242 4242 4242' },
+      {},
+      holds('paymentMethod.card.holderName'),
+    ],
+    ['a reference', {}, { merchantReference: `r-${NUMBER}` }, holds('merchantReference')],
+    [
+      'a descriptor, in other digits',
+      {},
+      { descriptor: '４２４２４２４２４２４２４２４２' },
+      holds('descriptor'),
+    ],
+    ['metadata', {}, { metadata: { note: `no ${NUMBER}` } }, holds('metadata.note')],
+    ['an unknown field', {}, { x: [{ y: NUMBER }] }, holds('an unknown field')],
+    ['an unknown name', {}, { [NUMBER]: 1 }, holds('an unknown field')],
+    [
+      'a JSON number',
+      {},
+      { previousFailures: [{ attemptNumber: Number(NUMBER) }] },
+      holds('previousFailures[0].attemptNumber'),
+    ],
+    [
+      'another number with its first six and last four digits',
+      {},
+      { descriptor: '424242994242' },
+      holds('descriptor'),
+    ],
+    [
+      'two fields',
+      {},
+      { descriptor: NUMBER, merchantReference: NUMBER },
+      [...holds('merchantReference'), ...holds('descriptor')].sort(),
+    ],
+  ])('%s', async (_name, card, fields, expected) => {
+    const kept = async () => [await service.ledger(), (await service.ask('GET', PAYMENTS)).text];
+    const before = await kept();
+    const response = await create(card, fields, 'searched');
+    expectError(response, 400, 'INVALID_REQUEST', response.json.details);
+    expect(response.json.details.sort()).toEqual(expected);
+    expect(await kept()).toEqual(before);
+    expect(storedTexts(service).filter((text) => text.includes(NUMBER))).toEqual([]);
+  });
+
+  test('the Idempotency-Key', async () => {
+    expectError(
+      await create({}, {}, `k-${NUMBER}`),
+      400,
+      'INVALID_REQUEST',
+      holds('Idempotency-Key'),
+    );
+  });
+
+  test.each([
+    ['another card', { descriptor: '5555555555554444' }],
+    ['its first six without its last four', { descriptor: '424242000000' }],
+    ['11 digits', { descriptor: '42424200424' }],
+  ])('%s is no number of it', async (_name, fields) => {
+    expect((await create({}, fields)).status).toBe(200);
+  });
+
+  test('where the provider tells no first six, any 12 to 19 digits that end with the last four', async () => {
+    await using blind = await openInProcess(NO_RETRIES, undefined, {
+      provider: (own) => ({
+        ...own,
+        describeToken: async (token, merchantId) => {
+          const described = await own.describeToken(token, merchantId);
+          return described.outcome === 'DESCRIBED' ? { ...described, bin: undefined } : described;
+        },
+      }),
+    });
+    const send = (descriptor: string) => blind.ask('POST', PAYMENTS, byToken({}, { descriptor }));
+    expectError(await send('555555004242'), 400, 'INVALID_REQUEST', holds('descriptor'));
+    expect((await send('555555004243')).status).toBe(200);
+    expect((await send('42424242')).status).toBe(200);
+  });
+
+  test('a token that ends as the card does is itself no text beside it', async () => {
+    await using blind = await openInProcess(NO_RETRIES, undefined, {
+      provider: (own) => ({
+        ...own,
+        describeToken: (_token, merchantId) => own.describeToken('tok_visa', merchantId),
+      }),
+    });
+    const { status } = await blind.ask('POST', PAYMENTS, byToken({ token: NUMBER }));
+    expect(status).not.toBe(400);
+  });
+});
+
 test('503 where the provider cannot be asked for the card: nothing is stored', async () => {
   service.faults.respondsToLookUps = false;
   const response = await create({}, {}, 'asked-in-vain');

@@ -1,17 +1,19 @@
 /** Which capture and refund requests are read, and which texts of them are searched for the card (gaps §3, §4). */
 import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { AMOUNTS } from '../../command-api/request/json.ts';
 import { parseCapture, parseRefund } from '../../command-api/request/read-request.ts';
 import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
 import { parseText, textOf } from '../../shared/runtime/json.ts';
 import { textOf as pageOf } from '../support/project-files.ts';
 
-/** The JSON value of a text that is a whole body. */
-const json = (text: string) => {
-  const parsed = parseText(textOf(Buffer.from(text)));
+const parsedText = (text: string) => {
+  const parsed = parseText(textOf(Buffer.from(text)), AMOUNTS);
   if (!parsed.ok) throw new Error('not JSON');
-  return parsed.value;
+  return parsed;
 };
+/** The JSON value of a text that is a whole body. */
+const json = (text: string) => parsedText(text).value;
 
 describe('gaps §4: the card number in texts of a capture or refund, by first six and last four digits', () => {
   test.each([
@@ -37,6 +39,8 @@ describe('gaps §4: the card number in texts of a capture or refund, by first si
     expect(parsed.ok && parsed.texts).toEqual(expect.arrayContaining(['a', 'b', 'odd', 'deep']));
   });
 });
+
+const IN_MINOR_UNITS = 'must be a positive integer of minor units: 2500 is 25 dollars';
 
 describe.each([
   ['captureAmount', parseCapture],
@@ -68,7 +72,10 @@ describe.each([
     ['null as the alias', { amount: null }, 'amount must be a positive integer'],
     ['zero', { [name]: 0 }, `${name} must be a positive integer`],
     ['a string', { [name]: '5' }, `${name} must be a positive integer`],
-    ['a fraction', json(`{"${name}":5.5}`), `${name} must be a positive integer`],
+    ['a fraction', json(`{"${name}":5e-1}`), `${name} must be a positive integer`],
+    ['a decimal point', json(`{"${name}":25.00}`), `${name} ${IN_MINOR_UNITS}`],
+    ['a decimal point and digits behind it', json(`{"${name}":5.5}`), `${name} ${IN_MINOR_UNITS}`],
+    ['a decimal point in the alias', json('{"amount":25.0}'), `amount ${IN_MINOR_UNITS}`],
     ['both and unequal', { [name]: 5, amount: 6 }, `amount must be equal to ${name}`],
     ['a mistyped name', { amuont: 5 }, `${name} is required beside other fields`],
     ['a mistyped name with null', { amuont: null }, `${name} is required beside other fields`],
@@ -77,6 +84,21 @@ describe.each([
     ['a reason that is none', { reason: 5 }, 'reason must be a string'],
   ])('%s is refused', (_case, value, detail) => {
     expect(requestOf(value)).toEqual([detail]);
+  });
+
+  test.each([
+    ['its name', `{"${name}":5,"${name}":5}`, name],
+    ['its name in another spelling', `{"${name}":5,"${name.toUpperCase()}":6}`, name],
+    ['the alias', '{"amount":5,"reason":"r","\\u0061mount":6}', 'amount'],
+    ['a currency', `{"${name}":5,"currency":"USD","currency":"EUR"}`, 'currency'],
+  ])('%s twice is refused', (_case, text, field) => {
+    const { value, repeated } = parsedText(text);
+    expect(parse(value, repeated)).toEqual({ ok: false, details: [`${field} stands twice`] });
+  });
+
+  test('a reason twice is the last one', () => {
+    const { value, repeated } = parsedText('{"reason":"a","reason":"b"}');
+    expect(parse(value, repeated)).toMatchObject({ ok: true, request: { reason: 'b' } });
   });
 });
 

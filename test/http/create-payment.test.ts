@@ -220,7 +220,7 @@ describe('interface, create: 400', () => {
     [
       'an amount with a decimal point',
       JSON.stringify(payment()).replace(/"amount":\d+/, '"amount":25.00'),
-      ['amount must be a positive integer'],
+      ['amount must be a positive integer of minor units: 2500 is 25 dollars'],
     ],
     [
       'its own card number in a text',

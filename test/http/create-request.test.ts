@@ -51,11 +51,16 @@ const created = (value: unknown, key?: string) => {
   if (!result.ok) throw new Error(result.details.join('; '));
   return result.request;
 };
-/** The JSON value of a text that is a whole body. */
-const json = (text: string) => {
+const parsedText = (text: string) => {
   const parsed = parseText(textOf(Buffer.from(text)), AMOUNTS);
   if (!parsed.ok) throw new Error('not JSON');
-  return parsed.value;
+  return parsed;
+};
+/** The JSON value of a text that is a whole body. */
+const json = (text: string) => parsedText(text).value;
+const detailsOfText = (text: string) => {
+  const { value, repeated } = parsedText(text);
+  return details(parseCreate(value, undefined, text, repeated));
 };
 
 describe('gaps §3: amounts are JSON integers from 1', () => {
@@ -83,28 +88,35 @@ describe('gaps §3: amounts are JSON integers from 1', () => {
     },
   );
 
+  test.each(['0', '-1', '1e-1', '1e400', 'true', '"100"', '"25.00"', '[1]', '[25.00]', '{}'])(
+    '%s is refused',
+    (literal) => {
+      expect(amountOf(literal)).toEqual(['amount must be a positive integer']);
+    },
+  );
+
+  const IN_MINOR_UNITS = 'amount must be a positive integer of minor units: 2500 is 25 dollars';
+
   test.each([
-    '0',
-    '-1',
+    '25.00',
     '1.5',
+    '-25.00',
+    '0.0',
     '100.00000000000000001',
     '9007199254740993.5',
-    '25.00',
     '1.5e3',
+    '1.0e400',
     '0.99999999999999999999',
-    '1e-1',
-    '1e400',
-    'true',
-    '"100"',
-    '[1]',
-    '{}',
-  ])('%s is refused', (literal) => {
-    expect(amountOf(literal)).toEqual(['amount must be a positive integer']);
+    `${'1'.repeat(300)}.0`,
+  ])('%s is refused for its decimal point, whatever digits follow it', (literal) => {
+    expect(amountOf(literal)).toEqual([IN_MINOR_UNITS]);
   });
 
-  test('a fraction is noticed whatever white space surrounds it', () => {
-    const body = JSON.stringify(smallest).replace(':1500', '\t:\r\n 100.00000000000000001');
-    expect(details(parseCreate(json(body)))).toEqual(['amount must be a positive integer']);
+  test('a decimal point is noticed whatever white space surrounds it, and however the name is written', () => {
+    const spaced = JSON.stringify(smallest).replace(':1500', '\t:\r\n 100.00000000000000001');
+    expect(detailsOfText(spaced)).toEqual([IN_MINOR_UNITS]);
+    const escaped = spaced.replace('"amount"', '"\\u0061moun\\u0074"');
+    expect(detailsOfText(escaped)).toEqual([IN_MINOR_UNITS]);
   });
 });
 
@@ -117,8 +129,9 @@ test('gaps §3: only the amount itself must have no decimal point, and no key of
   expect(created(json(text))).toEqual(created(whole));
 });
 
-describe('gaps §3: a name that is a field of the contract but for case, _ or -', () => {
+describe('gaps §3: a name that is a field of the contract but for its spelling', () => {
   const captureNow = ['captureNow is misspelled'];
+  const merchantReference = ['merchantReference is misspelled'];
   test.each<[string, unknown, string[]]>([
     ['capturenow', true, captureNow],
     ['Capture-Now', true, captureNow],
@@ -127,6 +140,24 @@ describe('gaps §3: a name that is a field of the contract but for case, _ or -'
     ['Currency', 'USD', ['currency is misspelled']],
     ['payment_method', {}, ['paymentMethod is misspelled']],
     ['productitems', [], ['productItems is misspelled']],
+    // One letter is missing, added or changed.
+    ['captureNw', true, captureNow],
+    ['aptureNow', true, captureNow],
+    ['captureNo', null, captureNow],
+    ['captureNoww', { any: 'value' }, captureNow],
+    ['xcaptureNow', true, captureNow],
+    ['captureMow', 'x', captureNow],
+    ['capture_nw', true, captureNow],
+    ['captureNoé', true, captureNow],
+    ['merchantRefrence', 'order-1', merchantReference],
+    ['merchantReferences', 'order-1', merchantReference],
+    ['currencv', 'USD', ['currency is misspelled']],
+    ['shippinng', {}, ['shipping is misspelled']],
+    ['metadat', {}, ['metadata is misspelled']],
+    // What others call it.
+    ['capture', true, captureNow],
+    ['autoCapture', false, captureNow],
+    ['auto_capture', true, captureNow],
   ])('%s as %j is %j', (name, value, expected) => {
     expect(details(parseCreate({ ...whole, [name]: value }))).toEqual(expected);
     expect(details(parseCreate({ ...smallest, [name]: value }))).toEqual(expected);
@@ -154,16 +185,58 @@ describe('gaps §3: a name that is a field of the contract but for case, _ or -'
     ]);
   });
 
-  test.each(['x', 'capture', 'captureNowPlease', 'capture now', 'encryptedCard', '_', ''])(
-    '%j is no field of it, and is ignored',
-    (name) => {
-      expect(created({ ...whole, [name]: true })).toEqual(created(whole));
-    },
-  );
+  test.each([
+    ...['x', 'captureNowPlease', 'capture now', 'encryptedCard', '_', ''],
+    ...['captureN', 'captureNwo', 'captureNow2', 'captur', 'captures', 'captureAmount'],
+    // Fields of fewer than eight letters.
+    ...['amoun', 'amounts', 'bilings', 'sourc', 'billin'],
+  ])('%j is no field of it, and is ignored', (name) => {
+    expect(created({ ...whole, [name]: true })).toEqual(created(whole));
+  });
 
   test('is looked for at the top level alone', () => {
     const nested = changed(whole, ['consumer', 'First_Name'], 'A');
     expect(created(nested)).toEqual(created(whole));
+    expect(created({ ...whole, x: { captureNw: true } })).toEqual(created(whole));
+  });
+});
+
+describe('gaps §3: a field that says how much money moves stands once', () => {
+  const text = JSON.stringify({ ...smallest, captureNow: true });
+  test.each([
+    ['amount', '"amount":200'],
+    ['amount', '"amount":1500'],
+    ['amount', '"amount":null'],
+    ['amount', '"\\u0061mount":200'],
+    ['currency', '"currency" :\n"EUR"'],
+    ['captureNow', '"captureNow":false'],
+    ['captureNow', '"captureNow":{"a":[1.5]}'],
+    ['captureAmount', '"captureAmount":1,"captureAmount":2'],
+    ['captureAmount', '"captureAmount":1,"capture_amount":2'],
+    ['refundAmount', '"refundAmount":1,"x":{},"REFUNDAMOUNT":2'],
+  ])('%s beside %s', (field, more) => {
+    expect(detailsOfText(text.replace('{', `{${more},`))).toEqual([`${field} stands twice`]);
+    expect(detailsOfText(text.replace(/\}$/, `,${more}}`))).toEqual([`${field} stands twice`]);
+  });
+
+  test('is the one entry of that field, and the others keep theirs', () => {
+    const broken = text
+      .replace('"amount":1500', '"amount":"1","amount":25.00')
+      .replace('USD', 'usd');
+    expect(detailsOfText(broken)).toEqual([
+      'amount stands twice',
+      'currency must be three capital letters, as in USD',
+    ]);
+    expect(detailsOfText(text.replace('{', '{"Amount":1,'))).toEqual(['amount is misspelled']);
+  });
+
+  test.each([
+    ['another field', '"descriptor":"a","descriptor":"a"'],
+    ['a field of an object', '"x":{"amount":1,"amount":2},"y":[{"currency":1,"currency":1}]'],
+    ['an unknown field', '"x":1,"x":2'],
+    ['a value that reads like one', '"x":"\\"amount\\":1,\\"amount\\":1"'],
+  ])('%s may stand twice', (_name, more) => {
+    expect(detailsOfText(text.replace('{', `{${more},`))).toBe('accepted');
   });
 });
 
@@ -272,12 +345,17 @@ describe('gaps §3: details of a rejected create', () => {
 
   const number = ['paymentMethod', 'card', 'number'];
   const currencyWording = 'currency must be a valid ISO 4217 code';
+  const capitalWording = 'currency must be three capital letters, as in USD';
   const long = 'x'.repeat(256);
   const cases: [path: Path, to: unknown, expected: string[]][] = [
     [['amount'], undefined, ['amount is required']],
     [['amount'], null, ['amount is required']],
     [['currency'], '', ['currency is required']],
-    [['currency'], 'usd', [currencyWording]],
+    [['currency'], 'usd', [capitalWording]],
+    [['currency'], 'Usd', [capitalWording]],
+    [['currency'], 'dollars', [capitalWording]],
+    [['currency'], 'US', [currencyWording]],
+    [['currency'], 'us$', [currencyWording]],
     [['currency'], 'USD\n', [currencyWording]],
     [['currency'], 'ZZZ', [currencyWording]],
     [['currency'], 840, [currencyWording]],

@@ -127,7 +127,7 @@ describe('interface, get: errors', () => {
     const good = `Bearer ${await token('m_test')}`;
     const twice = { token: null, headers: { authorization: [good, good] } };
     const two = await service.get(paymentId, twice);
-    expectError(two, 401, 'UNAUTHORIZED', ['the token format is invalid']);
+    expectError(two, 401, 'UNAUTHORIZED', ['the Authorization header must be: Bearer <token>']);
   });
 
   test('403: a token that may only write', async () => {

@@ -69,6 +69,32 @@ describe('they are required whole, and in their forms', () => {
     expectError(await service.ask('POST', PAYMENTS, body), 400, 'INVALID_REQUEST', details);
   });
 
+  test.each<[string, object, string]>([
+    ['a reference', { merchantReference: CRYPTOGRAM }, 'merchantReference'],
+    ['metadata, inside other text', { metadata: { mpi: `a ${CRYPTOGRAM} b` } }, 'metadata.mpi'],
+    ['a text without its padding', { descriptor: CRYPTOGRAM.slice(0, -1) }, 'descriptor'],
+    ['an unknown field', { mpi: { cavv: CRYPTOGRAM } }, 'an unknown field'],
+    ['an unknown name', { [CRYPTOGRAM]: 1 }, 'an unknown field'],
+  ])('400: the cryptogram in %s', async (_name, fields, field) => {
+    for (const card of [BY_NUMBER, BY_TOKEN])
+      expectError(
+        await service.ask('POST', PAYMENTS, bodyWith(GIVEN, card, fields)),
+        400,
+        'INVALID_REQUEST',
+        [`${field} must not hold the cryptogram`],
+      );
+    // Without the results that it belongs to it is a text as any other.
+    const { status } = await service.ask('POST', PAYMENTS, bodyWith(null, BY_NUMBER, fields));
+    expect(status).toBe(200);
+  });
+
+  test('400: the cryptogram in the Idempotency-Key', async () => {
+    const response = await service.ask('POST', PAYMENTS, bodyWith(GIVEN), {
+      key: `k-${CRYPTOGRAM}`,
+    });
+    expectError(response, 400, 'INVALID_REQUEST', ['Idempotency-Key must not hold the cryptogram']);
+  });
+
   test('400: beside authentication', async () => {
     const authentication = { returnUrl: 'https://shop.example/back' };
     const body = bodyWith(GIVEN, { ...BY_NUMBER, authentication });

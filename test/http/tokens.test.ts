@@ -11,6 +11,8 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 const SECRET = 'a shared secret of 32 bytes, or so';
 const MISSING = ['the Authorization header is required'];
 const EXPIRED = ['the token has expired'];
+const NO_BEARER = ['the Authorization header must be: Bearer <token>'];
+const NOT_OURS = ['the token is not signed by a key of this service'];
 const MALFORMED = ['the token format is invalid'];
 
 const now = () => Math.floor(Date.now() / 1000);
@@ -47,26 +49,38 @@ const base64 = (value: object | string) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 
 test.each([
-  ['of another key', async () => signed(good(), 'y'.repeat(32)), /another key/],
-  ['of another audience', async () => signed({ ...good(), aud: 'other' }), /^its aud is missing/],
+  ['of another key', async () => signed(good(), 'y'.repeat(32)), NOT_OURS, /another key/],
+  [
+    'of another audience',
+    async () => signed({ ...good(), aud: 'other' }),
+    MALFORMED,
+    /^its aud is missing/,
+  ],
   [
     'without a merchant',
     async () => signed({ exp: now() + 60, aud: 'payments' }),
+    MALFORMED,
     /names no merchant/,
   ],
   [
     'of another type',
     async () => signed({ ...good(), aud: 'payments' }, SECRET, { typ: 'logout+jwt' }),
+    MALFORMED,
     /^its typ/,
   ],
-  ['of another algorithm', async () => `${base64({ alg: 'none' })}.${base64({})}.`, /algorithm/],
-  ['that is none', async () => 'secret', /no JWT/],
+  [
+    'of another algorithm',
+    async () => `${base64({ alg: 'none' })}.${base64({})}.`,
+    NOT_OURS,
+    /algorithm/,
+  ],
+  ['that is none', async () => 'secret', MALFORMED, /no JWT/],
 ])('the log is told why a token %s is not valid, and nothing of the token', async (...row) => {
-  const [, make, reason] = row;
+  const [, make, details, reason] = row;
   const token = await make();
   const settings = { ...sharedSecret, audience: 'payments' };
   const known = await authenticated(settings, `Bearer ${token}`);
-  expect(known).toEqual({ ok: false, details: MALFORMED, reason: expect.stringMatching(reason) });
+  expect(known).toEqual({ ok: false, details, reason: expect.stringMatching(reason) });
   for (const part of token.split('.').filter((one) => one !== ''))
     expect(JSON.stringify(known)).not.toContain(part);
 });
@@ -75,9 +89,12 @@ describe('gaps §10: the Authorization header', () => {
   test.each([
     ['none', [], MISSING],
     ['an empty one', [''], MISSING],
-    ['another scheme', ['Basic YTpi'], MALFORMED],
-    ['no token', ['Bearer'], MALFORMED],
+    ['another scheme', ['Basic YTpi'], NO_BEARER],
+    ['no scheme', ['a.b.c'], NO_BEARER],
+    ['no token', ['Bearer'], NO_BEARER],
+    ['two tokens', ['Bearer a.b.c d.e.f'], NO_BEARER],
     ['two dots of rubbish', ['Bearer a.b.c'], MALFORMED],
+    ['a token in quotes', ['Bearer "a.b.c"'], MALFORMED],
   ])('%s is 401', async (_name, headers, details) => {
     expect(await authenticated(sharedSecret, ...headers)).toMatchObject({ ok: false, details });
   });
@@ -86,7 +103,7 @@ describe('gaps §10: the Authorization header', () => {
     const header = `Bearer ${await signed(good())}`;
     expect(await authenticated(sharedSecret, header, header)).toMatchObject({
       ok: false,
-      details: MALFORMED,
+      details: NO_BEARER,
     });
   });
 
@@ -226,7 +243,7 @@ describe('gaps §10: signatures and algorithms', () => {
     for (const token of [`${head}.${body}.`, `${head}.${other}.${signature}`])
       expect(await authenticated(sharedSecret, `Bearer ${token}`)).toMatchObject({
         ok: false,
-        details: MALFORMED,
+        details: NOT_OURS,
       });
   });
 
@@ -243,7 +260,7 @@ describe('gaps §10: signatures and algorithms', () => {
     const by = (kid: string) =>
       new SignJWT(good()).setProtectedHeader({ alg: 'RS256', kid }).sign(privateKey);
     expect(await authenticated(settings, `Bearer ${await by('k1')}`)).toMatchObject({ ok: true });
-    const wrong = { ok: false, details: MALFORMED };
+    const wrong = { ok: false, details: NOT_OURS };
     expect(await authenticated(settings, `Bearer ${await by('k2')}`)).toMatchObject(wrong);
     const confused = await signed(good(), JSON.stringify(jwk), { kid: 'k1' });
     expect(await authenticated(settings, `Bearer ${confused}`)).toMatchObject(wrong);

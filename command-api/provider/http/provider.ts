@@ -33,9 +33,6 @@ const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
 const cardIn = (operation: ProviderOperation): SentCard | undefined =>
   'card' in operation ? operation.card.reveal() : undefined;
 
-const isAsking = (operation: ProviderOperation): boolean =>
-  'card' in operation && operation.authentication !== undefined;
-
 const cardBody = (card: SentCard) => {
   const { holderName, threeDSecure } = card;
   if ('token' in card) return { token: card.token, holderName, threeDSecure };
@@ -106,9 +103,7 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
       if (isConflict(response, operation))
         return { outcome: 'NOT_SENT', byProvider: true, reason: 'fenced' };
       const said = readResponse(response, operation, cardIn(operation));
-      // A merchant who did not ask cannot send the shopper anywhere.
-      const isUnasked = said.outcome === 'ACTION_REQUIRED' && !isAsking(operation);
-      return isUnasked || said.outcome === 'FENCED' ? MALFORMED : said;
+      return said.outcome === 'FENCED' ? MALFORMED : said;
     },
     lookUp: async (question) => {
       const response = await call('GET', pathOf(question));

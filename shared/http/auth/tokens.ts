@@ -56,8 +56,11 @@ const rejected = (detail: string, reason?: string): Authentication => ({
 });
 const MISSING = rejected('the Authorization header is required');
 const EXPIRED = rejected('the token has expired');
+const NO_BEARER = rejected('the Authorization header must be: Bearer <token>');
 const malformed = (reason: string): Authentication =>
   rejected('the token format is invalid', reason);
+const notOurs = (reason: string): Authentication =>
+  rejected('the token is not signed by a key of this service', reason);
 const NO_JWT = malformed('it is no JWT that can be read');
 const UNCHECKED: Authentication = { ok: 'unknown' };
 
@@ -104,7 +107,8 @@ const ACCESS_TOKEN_TYPE = /^(application\/)?(at\+)?jwt$/i;
 const isAccessToken = (typ: unknown): boolean =>
   typ === undefined || (typeof typ === 'string' && ACCESS_TOKEN_TYPE.test(typ));
 
-const FAULTS: Readonly<Record<string, string>> = {
+/** Of a well-formed token, whatever its key. */
+const SIGNATURE_FAULTS: Readonly<Record<string, string>> = {
   [errors.JWSSignatureVerificationFailed.code]:
     'it is signed by another key than the one that is set',
   [errors.JWKSNoMatchingKey.code]: 'no key that is set has its kid and algorithm',
@@ -118,7 +122,8 @@ const failureOf = (error: unknown): Authentication => {
   // A local key set never changes, so a token it cannot verify is invalid (401), not unchecked (503).
   if (error instanceof KeysOutOfReach) return UNCHECKED;
   const code = error instanceof errors.JOSEError ? error.code : '';
-  return FAULTS[code] === undefined ? NO_JWT : malformed(FAULTS[code]);
+  const reason = SIGNATURE_FAULTS[code];
+  return reason === undefined ? NO_JWT : notOurs(reason);
 };
 
 /** Canonical base64url (gaps §10): decoders drop bits, so a changed character might verify. */
@@ -187,7 +192,7 @@ export const createAuthenticator = async (
       const header = soleHeader(rawHeaders, 'authorization');
       if (header === undefined || header === '') return MISSING;
       const token = header === null ? undefined : BEARER.exec(header)?.[1];
-      if (token === undefined) return malformed('the header is not one Bearer and a token');
+      if (token === undefined) return NO_BEARER;
       const digest = hash('sha256', token, 'base64');
       const known = verified.get(digest);
       if (known === undefined || Date.now() >= known.untilMs) return verify(token, digest, mayLoad);
