@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { CARD_BRANDS } from '../../../shared/payment/card.ts';
+import { CARD_BRANDS } from '../../../shared/payment/card-ranges.ts';
 import { FAILURE_CODES, type FailureCode } from '../../../shared/payment/payment-events.ts';
 import { currentTraceparent } from '../../../shared/runtime/tracing.ts';
 import {
