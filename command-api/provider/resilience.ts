@@ -1,6 +1,5 @@
-/** Breaker, bulkhead, metrics and spans around every provider (gaps §7). No call is sent twice. */
+/** Breaker, turns, metrics and spans around every provider (gaps §7). No call is sent twice. */
 import {
-  bulkhead,
   CircuitState,
   ConsecutiveBreaker,
   circuitBreaker,
@@ -11,6 +10,7 @@ import {
 import { isOtherProvider } from '../../shared/payment/state.ts';
 import { type StartTimer, startTimer as startNodeTimer } from '../../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
+import { createTurns } from '../../shared/runtime/fair-turns.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { withSpan } from '../../shared/runtime/tracing.ts';
 import {
@@ -29,9 +29,8 @@ type ResilienceOptions = {
   onResponse?: (operation: string, response: Said) => void;
   halfOpenAfterMs?: number;
   callsMax?: number;
-  queueMax?: number;
   /** Below the 2 s that other processes grant an intent beyond the provider's timeout. */
-  queueWaitMsMax?: number;
+  turnWaitMsMax?: number;
   nowMs?: () => number;
   startTimer?: StartTimer;
 };
@@ -39,6 +38,8 @@ type ResilienceOptions = {
 export type ResilientProvider = Provider & {
   /** From the fifth failure until a call has been sent again. */
   breakerOpen(): boolean;
+  /** The listener is called when it responds again after as many operations in a row without a response. */
+  onBack(listener: () => void): void;
 };
 
 const FAILURES_TO_OPEN = 5;
@@ -75,14 +76,23 @@ export const resilient = (
   provider: Provider,
   options: ResilienceOptions = {},
 ): ResilientProvider => {
-  const { callsMax = 256, queueMax = 1024, queueWaitMsMax = 1000 } = options;
+  const { callsMax = 256, turnWaitMsMax = 1000 } = options;
   const { nowMs = () => performance.now(), startTimer = startNodeTimer } = options;
   const { onCall = () => undefined, onResponse = () => undefined } = options;
-  const places = bulkhead(callsMax, queueMax);
+  const places = createTurns(callsMax);
   const breaker = circuitBreaker(handleWhenResult(couldNotBeSent), {
     halfOpenAfter: onlyForward(options.halfOpenAfterMs ?? 1000, nowMs),
     breaker: new ConsecutiveBreaker(FAILURES_TO_OPEN),
   });
+
+  /** Operations in a row without a response. */
+  let unanswered = 0;
+  let onBack = (): void => undefined;
+  const noteResponse = (): void => {
+    const wasAway = unanswered >= FAILURES_TO_OPEN;
+    unanswered = 0;
+    if (wasAway) onBack();
+  };
 
   const measured = async <T extends Said>(
     operation: string,
@@ -92,6 +102,7 @@ export const resilient = (
     const response = await call();
     onCall(operation, response.outcome, (performance.now() - startedAt) / 1000);
     onResponse(operation, response);
+    if (response.outcome !== 'UNKNOWN' && response.outcome !== 'NOT_SENT') noteResponse();
     return response;
   };
 
@@ -112,33 +123,37 @@ export const resilient = (
     return breaker.execute(send);
   };
 
+  /** False where it does not come in time. */
+  const waitForTurn = async (merchantId: string): Promise<boolean> => {
+    const late = new AbortController();
+    const stopWaiting = startTimer(() => late.abort(), turnWaitMsMax);
+    const hasTurn = places.wait(merchantId, late.signal).then(
+      () => true,
+      () => false,
+    );
+    return hasTurn.finally(stopWaiting);
+  };
+
   const execute = async (
     operation: ProviderOperation,
     opened: Opened,
   ): Promise<ProviderOutcome> => {
+    const { merchantId, kind } = operation;
+    if (!places.take(merchantId) && !(await waitForTurn(merchantId))) return NOT_SENT;
     let sent = false;
-    const send = (): Promise<ProviderOutcome> => {
+    const send = async (): Promise<ProviderOutcome> => {
       sent = true;
-      return traced(operation.kind, () => provider.execute(operation, opened));
+      const outcome = await traced(kind, () => provider.execute(operation, opened));
+      if (outcome.outcome === 'UNKNOWN' || couldNotBeSent(outcome)) unanswered += 1;
+      return outcome;
     };
-    const waiting = new AbortController();
-    const gaveUp = Promise.withResolvers<ProviderOutcome>();
-    const giveUp = (): void => {
-      waiting.abort();
-      gaveUp.resolve(NOT_SENT);
-    };
-    const stopWaiting = places.executionSlots > 0 ? undefined : startTimer(giveUp, queueWaitMsMax);
-    const response = places.execute(() => {
-      stopWaiting?.();
-      return throughBreaker(send);
-    }, waiting.signal);
     try {
-      return await Promise.race([response, gaveUp.promise]);
+      return await throughBreaker(send);
     } catch {
-      // A full queue or an open breaker. A provider that threw may have acted.
+      // An open breaker. A provider that threw may have acted.
       return sent ? { outcome: 'UNKNOWN', reason: 'failed' } : NOT_SENT;
     } finally {
-      stopWaiting?.();
+      places.giveBack(merchantId);
     }
   };
 
@@ -151,6 +166,9 @@ export const resilient = (
     laterResults: (question) => traced('LATER', () => provider.laterResults(question)),
     paymentOf: (...notice) => measured('NOTICE', () => provider.paymentOf(...notice)),
     breakerOpen: () => breaker.state !== CircuitState.Closed,
+    onBack: (listener) => {
+      onBack = listener;
+    },
   };
 };
 

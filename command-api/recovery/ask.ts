@@ -97,8 +97,11 @@ const askAndRecord = async (
   const { paymentId } = payment.state;
   const { operationId, kind } = operation;
   const outcome = await askOrFence(deps, payment, operation);
+  const isWanted = typeof outcome === 'object' && outcome.outcome === 'ACTION_REQUIRED';
+  if (isWanted || operation.waitsUntil !== undefined)
+    deps.inFlight.noteAsked(operationId, isWanted ? outcome.url : undefined);
   if (outcome === undefined || outcome === 'at work') return payment;
-  if (outcome.outcome === 'ACTION_REQUIRED') {
+  if (isWanted) {
     const expiresAt = deps.inFlight.waitsUntil(outcome);
     const command = { kind: 'authenticate', operationId, expiresAt } as const;
     return deps.paymentLog.record(payment, command, BY_RECOVERY);
@@ -114,16 +117,16 @@ const askAndRecord = async (
   return recorded;
 };
 
-/** Call it in the payment's queue. A false `goOn` stops it between two questions. */
+/** Call it in the payment's queue. A false `mayAsk` stops it before a question. */
 export const resolveByAsking = async (
   deps: AskDeps,
   paymentId: string,
-  goOn: () => boolean,
+  mayAsk: (operation: Operation) => boolean,
 ): Promise<LoadedPayment | undefined> => {
   let payment = await deps.paymentLog.load(paymentId, 'store');
   for (const operation of unresolvedOperations(payment?.state)) {
     // One question may take the provider's whole timeout.
-    if (payment === undefined || !goOn()) break;
+    if (payment === undefined || !mayAsk(operation)) break;
     payment = await askAndRecord(deps, payment, operation);
   }
   return payment;

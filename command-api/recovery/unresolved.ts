@@ -83,8 +83,12 @@ export const knownOperations = (
     .filter((one) => one.ended !== undefined || !(mayRun(payment, one) || isWaiting(one)))
     .map((one) => knownOf(payment, one, providers));
 
-/** How often the provider is asked whether the shopper was there (gaps §21). */
-const LOOK_MS = 60_000;
+const MINUTE_MS = 60_000;
+/** Between two looks whether the shopper was there (gaps §21): after 1, 5 and 15 minutes beside notices. */
+const LOOKS_MS = {
+  besideNotices: [MINUTE_MS, 4 * MINUTE_MS, 10 * MINUTE_MS],
+  alone: [MINUTE_MS],
+};
 
 const isDone = (state: PaymentState | undefined): boolean =>
   unresolvedOperations(state).length + unconfirmedOperations(state).length === 0;
@@ -117,6 +121,7 @@ const metricsOf = (operations: readonly KnownOperation[], nowMs: number) => {
 
 type UnresolvedDeps = AskDeps & {
   providers: readonly string[];
+  givesNotices(merchantId: string): boolean;
   delaysMs: readonly number[];
   startTimer?: StartTimer;
 };
@@ -170,26 +175,35 @@ const update = (recovery: Recovery, paymentId: string, payment?: LoadedPayment):
 const resolve = async (
   recovery: Recovery,
   paymentId: string,
-  goOn = () => true,
+  mayAsk: (operation: Operation) => boolean = () => true,
 ): Promise<LoadedPayment | undefined> => {
-  const payment = await resolveByAsking(recovery, paymentId, goOn);
+  const payment = await resolveByAsking(recovery, paymentId, mayAsk);
   update(recovery, paymentId, payment);
   return payment;
 };
 
-const attempt = async (recovery: Recovery, paymentId: string): Promise<Attempted> => {
-  const { queues, schedules, inFlight, nowMs } = recovery;
+const waitingOf = ({ inFlight, nowMs }: Recovery, { state }: LoadedPayment) => {
+  const { waitsUntil } = unresolvedOperations(state).find(inFlight.isWaiting) ?? {};
+  return waitsUntil === undefined ? undefined : Date.parse(waitsUntil) - nowMs();
+};
+
+const attempt = async (
+  recovery: Recovery,
+  paymentId: string,
+  isLook: boolean,
+): Promise<Attempted> => {
+  const { queues, schedules, inFlight } = recovery;
   const { goOn } = schedules;
-  const resolving = queues.run(paymentId, () => resolve(recovery, paymentId, goOn));
+  const mayAsk = (operation: Operation) => goOn() && (isLook || !inFlight.isWaiting(operation));
+  const resolving = queues.run(paymentId, () => resolve(recovery, paymentId, mayAsk));
   let payment = await resolving.catch((error: unknown) => {
     if (error instanceof StreamNotWhole && schedules.get(paymentId)?.known.isOnlyParked)
       return undefined;
     throw error;
   });
   if (payment === undefined) return { kind: 'resolved' };
-  const { waitsUntil } = unresolvedOperations(payment.state).find(inFlight.isWaiting) ?? {};
-  if (waitsUntil !== undefined)
-    return { kind: 'too early', leftMs: Math.min(LOOK_MS, Date.parse(waitsUntil) - nowMs()) };
+  const waitsMs = waitingOf(recovery, payment);
+  if (waitsMs !== undefined) return { kind: 'waiting', leftMs: waitsMs };
   payment = await confirmByAsking(recovery, payment, goOn);
   update(recovery, paymentId, payment);
   if (isDone(payment.state)) return { kind: 'resolved' };
@@ -201,8 +215,9 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
   const { paymentLog, queues, inFlight, nowMs } = deps;
   const schedules = createRetrySchedules<Known>({
     ...deps,
+    looksMs: (merchantId) => LOOKS_MS[deps.givesNotices(merchantId) ? 'besideNotices' : 'alone'],
     unknown: { operations: [] },
-    attempt: (paymentId) => attempt(recovery, paymentId),
+    attempt: (paymentId, isLook) => attempt(recovery, paymentId, isLook),
     onFailed: (paymentId, failed) =>
       logFailed(deps, paymentId, schedules.get(paymentId)?.known.operations ?? [], failed),
   });
@@ -218,15 +233,18 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
   return {
     /** An operation ended here without a recorded outcome. An equal create joins `payment` from now on. */
     add: (paymentId: string, operationId: string, payment: LoadedPayment | undefined): void => {
-      schedules.beginAnew(paymentId);
+      const merchantId = payment?.state.merchantId ?? '';
+      const waitsMs = payment && waitingOf(recovery, payment);
+      if (waitsMs === undefined) schedules.beginAnew(paymentId, merchantId);
+      else schedules.beginToLook(paymentId, merchantId, waitsMs);
       inFlight.sawEnd(operationId);
       if (payment !== undefined) note(recovery, payment);
     },
-    track: (paymentId: string, isOnlyParked = false): void => {
+    track: (paymentId: string, isOnlyParked = false, merchantId = ''): void => {
       // operate.ts adds what a live call leaves unknown; the next sweep looks again at the others.
       const operations = unresolvedOperations(paymentLog.peek(paymentId)?.state);
       const isLive = operations.some(({ operationId }) => inFlight.isLive(operationId));
-      const schedule = isLive ? schedules.get(paymentId) : schedules.begin(paymentId);
+      const schedule = isLive ? schedules.get(paymentId) : schedules.begin(paymentId, merchantId);
       if (schedule !== undefined) schedule.known = { ...schedule.known, isOnlyParked };
     },
     update: (paymentId: string, payment?: LoadedPayment) => update(recovery, paymentId, payment),
@@ -254,6 +272,7 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
     },
     metrics: () => metricsOf(list(), nowMs()),
     list,
+    askAboutAll: schedules.attemptAll,
     /** Only requests still ask. The next start finds what is unresolved. */
     stopAsking: schedules.stop,
   };
