@@ -10,6 +10,7 @@ import {
   type Streams,
   serverSent,
 } from '../shared/http/server/streams.ts';
+import { takeTurn } from '../shared/http/server/turns.ts';
 import { NO_LAST_ID, NO_POSITION_NOR_NOW, rejectPlace, startOf } from './parameters.ts';
 
 export const RETRY = 'retry: 1000\n\n';
@@ -58,27 +59,55 @@ const openSubscription = async (
   })();
 };
 
-type Beginning = { principal: Principal; from: string | undefined; lastId: string | undefined };
+/** The log's end where it holds events after `after`. Throws RangeError where that is no position. */
+const endOfPast = async (
+  { readAll, end }: Pick<EventStore, 'readAll' | 'end'>,
+  after: Position | null,
+): Promise<Position | null> => {
+  const last = await end();
+  return last !== null && (await readAll(after, 1, last)).length > 0 ? last : null;
+};
+
+type Beginning = {
+  principal: Principal;
+  from: string | undefined;
+  lastId: string | undefined;
+  /** Before all events. */
+  begin?: string;
+};
+
+type Texts = {
+  /** Of the events that the log holds already, in the merchant's turn (gaps §27). */
+  past(after: Position | null, end: Position, signal: AbortSignal): AsyncGenerator<string>;
+  live(items: AsyncIterable<SubscriptionItem>, after: Position | null): AsyncGenerator<string>;
+};
 
 /** Rejects a place that the log does not have. The place in `streams` has been taken. */
 export const sendLive = async (
-  { store, streams }: { store: Pick<EventStore, 'subscribe' | 'end'>; streams: Streams },
-  { principal, from = 'start', lastId }: Beginning,
+  { store, streams }: { store: EventStore; streams: Streams },
+  { principal, from = 'start', lastId, begin = RETRY }: Beginning,
   reply: FastifyReply,
-  textsOf: (
-    items: AsyncGenerator<SubscriptionItem>,
-    after: Position | null,
-  ) => AsyncGenerator<string>,
+  { past, live }: Texts,
 ): Promise<FastifyReply> => {
   const place = lastId ?? from;
   const after = place === 'now' ? await store.end() : startOf(place);
   const opening = new AbortController();
+  const { signal: gone } = opening;
   whenGone(reply.raw, () => opening.abort());
   try {
-    const items = await openSubscription(store, after, opening.signal);
+    const end = place === 'now' ? null : await endOfPast(store, after);
+    const leave = end === null ? () => undefined : await takeTurn('past', reply);
+    if (leave === undefined) return reply;
+    const opened = end === null ? await openSubscription(store, after, gone) : undefined;
+    const texts = async function* (): AsyncGenerator<string> {
+      yield begin;
+      if (end !== null) yield* past(after, end, gone);
+      leave();
+      yield* live(opened ?? store.subscribe(end, gone), end ?? after);
+    };
     const source = (signal: AbortSignal) => {
       signal.addEventListener('abort', () => opening.abort());
-      return untilExpiry(principal, textsOf(items, after), () => opening.abort());
+      return untilExpiry(principal, texts(), () => opening.abort());
     };
     return streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
   } catch (error) {

@@ -17,6 +17,7 @@ import {
   NDJSON,
   serverSent,
 } from '../shared/http/server/streams.ts';
+import { inTurn, takeTurn } from '../shared/http/server/turns.ts';
 import { isSealEvent } from '../shared/payment/events.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
@@ -24,7 +25,15 @@ import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
 import { breakLine, COMPLETENESS_HEADER, GUARANTEE_HEADER, scopeHeaders } from './export-lines.ts';
 import { rejectBusy, sendLive } from './live.ts';
-import { exportTexts, isLongPage, type LogRequest, liveTexts, logPage, longPage } from './log.ts';
+import {
+  exportTexts,
+  isLongPage,
+  type LogRequest,
+  liveTexts,
+  logPage,
+  longPage,
+  pastTexts,
+} from './log.ts';
 import {
   LogParameters,
   NO_EVENTS_POSITION,
@@ -36,8 +45,6 @@ import {
   VerifyParameters,
 } from './parameters.ts';
 import { type KeptHead, type LogVerification, removedFor, verifyLogForms } from './verification.ts';
-
-const VERIFYING = 'the log is being verified for another client; try again later';
 
 const completenessOf = ({ from, fromTime, toTime, limit }: LogRequest, isWhole: boolean) => {
   const isPart = startOf(from) !== null || fromTime !== undefined || toTime !== undefined;
@@ -82,7 +89,7 @@ const sendPage = async (deps: AuditDeps, { principal, query }: LogInput, reply: 
   const args = { requested: query, only: onlyOf(principal) };
   if (!isLongPage(args))
     return sendJson(reply, await logPage({ log, merchants }, query, args.only));
-  return reply.type(JSON_TYPE).send(await longPage(deps, args));
+  return inTurn('past', reply, async () => reply.type(JSON_TYPE).send(await longPage(deps, args)));
 };
 
 /** A head whose origin is not proved must not declare the log broken to all (gaps §25). */
@@ -176,7 +183,8 @@ export const AUDIT_LOG_ROUTES = {
       } catch (error) {
         return rejectPlace(reply, error, `from ${NO_POSITION}`);
       }
-      return exportLog(deps, input, reply);
+      const leave = await takeTurn('past', reply);
+      return leave === undefined ? reply : exportLog(deps, input, reply);
     },
   }),
   streamLog: route({
@@ -187,9 +195,11 @@ export const AUDIT_LOG_ROUTES = {
       const { from = 'start' } = query;
       const parameters = { from: lastId ?? from };
       await deps.record(reply.request, { action: 'STREAM', parameters });
-      return sendLive(deps, { principal, from, lastId }, reply, (items, after) =>
-        liveTexts(deps, items, after, onlyOf(principal)),
-      );
+      const only = onlyOf(principal);
+      return sendLive(deps, { principal, from, lastId }, reply, {
+        past: (after, end, signal) => pastTexts(deps, { only, after, end }, signal),
+        live: (items, after) => liveTexts(deps, items, after, only),
+      });
     },
   }),
   verifyLog: route({
@@ -205,13 +215,9 @@ export const AUDIT_LOG_ROUTES = {
         return rejectPlace(reply, error, `position ${NO_EVENTS_POSITION}`);
       }
       await deps.record(reply.request, { action: 'VERIFY_LOG' });
-      if (deps.verifying.now) return rejectBusy(reply, VERIFYING);
-      deps.verifying.now = true;
+      if ((await takeTurn('verifications', reply)) === undefined) return reply;
       const leaving = new AbortController();
-      whenGone(reply.raw, () => {
-        deps.verifying.now = false;
-        leaving.abort();
-      });
+      whenGone(reply.raw, () => leaving.abort());
       const options = { only: onlyOf(principal), known };
       if (accepts(reply, EVENT_STREAM)) {
         const source = (signal: AbortSignal) => verificationTexts(deps, { ...options, signal });

@@ -3,7 +3,9 @@ import type { z } from 'zod';
 import { breakOfForm } from '../shared/event-store/breaks.ts';
 import { formReason, logHashes } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
+import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import type {
+  LogEvent,
   LogReader,
   Position,
   StoredForm,
@@ -19,7 +21,6 @@ import type { AuditBreak } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import { breakLine, exportLine, LINES_START } from './export-lines.ts';
 import { auditEvent } from './history.ts';
-import { RETRY } from './live.ts';
 import {
   createMerchantLookup,
   type MerchantLookup,
@@ -190,16 +191,48 @@ export async function* logLines(
   if (signal.aborted) throw new Error('the export was aborted');
 }
 
+const textOf = (event: LogEvent): string => {
+  const shown = auditEvent(event);
+  return serverSent('type' in shown ? shown.type : 'unreadable', shown, event.position);
+};
+
+type PastArgs = { only: string | undefined; after: Position | null; end: Position };
+
+export const past: LogScan<PastArgs, string, void> = async function* (
+  log,
+  { only, after, end },
+  { signal, call },
+) {
+  const merchants = createMerchantLookup(log, readModelsOver(call));
+  for await (const { page, unreadable } of logPages(log.stored, after, end, signal)) {
+    let text = '';
+    for (const form of page)
+      if (only === undefined || (await merchants.ofForm(form)) === only)
+        text += textOf(decode(form));
+    if (text !== '') yield text;
+    if (unreadable !== undefined) throw new StoreUnavailable(unreadable.reason);
+  }
+};
+
+/** What `liveTexts` gives, of the events that the log holds already. Throws StoreUnavailable. */
+export const pastTexts = (
+  deps: Deps,
+  args: PastArgs,
+  signal: AbortSignal,
+): AsyncGenerator<string, void> =>
+  scanLog(deps.store, {
+    ...{ module: import.meta.url, job: 'past', args, calls: scanCalls(deps), signal },
+  });
+
 export async function* liveTexts(
   { merchants }: Pick<AuditDeps, 'merchants'>,
-  items: AsyncGenerator<SubscriptionItem>,
+  items: AsyncIterable<SubscriptionItem>,
   after: Position | null,
   only: string | undefined,
 ): AsyncGenerator<string> {
   let last = after;
   // A merchant gets one `caught-up` after its own events: more would show how busy the others are.
   let hasNews = true;
-  yield RETRY;
   for await (const item of items) {
     if (item.kind === 'caught-up') {
       if (only !== undefined && !hasNews) continue;
@@ -213,8 +246,7 @@ export async function* liveTexts(
     for (const event of item.events) {
       if (only !== undefined && (await merchants.of(event)) !== only) continue;
       hasNews = true;
-      const shown = auditEvent(event);
-      yield serverSent('type' in shown ? shown.type : 'unreadable', shown, event.position);
+      yield textOf(event);
     }
   }
 }

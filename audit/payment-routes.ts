@@ -8,6 +8,7 @@ import { reject } from '../shared/http/errors.ts';
 import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { accepts, NDJSON } from '../shared/http/server/streams.ts';
+import { inTurn } from '../shared/http/server/turns.ts';
 import type { PaymentResponse } from '../shared/payment/payment-response.ts';
 import { foldDamaged } from '../shared/read-models/fold-damaged.ts';
 import type { PaymentDocument, PaymentSearch } from '../shared/read-models/port.ts';
@@ -23,6 +24,7 @@ import { type AuditDeps, asLines, onlyOf } from './deps.ts';
 import { explain, explainBroken } from './explain.ts';
 import { COMPLETENESS_HEADER, GUARANTEE_HEADER, scopeHeaders } from './export-lines.ts';
 import { foldProven, type History, historyOf, timelineOf } from './history.ts';
+import { rejectBusy } from './live.ts';
 import { linesOf } from './log.ts';
 import {
   ExplainParameters,
@@ -104,7 +106,9 @@ export const AUDIT_PAYMENT_ROUTES = {
       if (query.cursor !== undefined && after === undefined)
         return reject(reply, 'INVALID_REQUEST', ['cursor must be the next of an earlier page']);
       await deps.record(reply.request, { action: 'SEARCH' });
-      return sendJson(reply, await searchPage(deps, query, onlyOf(principal), after));
+      return inTurn('searches', reply, async () =>
+        sendJson(reply, await searchPage(deps, query, onlyOf(principal), after)),
+      );
     },
   }),
   paymentEvents: route({
@@ -114,6 +118,7 @@ export const AUDIT_PAYMENT_ROUTES = {
     },
     handle: async (deps, input, reply) => {
       const exporting = accepts(reply, NDJSON);
+      if (exporting && !deps.streams.take(reply)) return rejectBusy(reply);
       const found = await find(deps, input, reply, exporting ? 'EXPORT' : 'EVENTS');
       if (found === undefined) return reply;
       const { merchantId, events, forms, broken } = found;

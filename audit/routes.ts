@@ -33,6 +33,5 @@ export const registerAuditApi = (
     record: api.record ?? createRecorder(api.store),
     merchants: createMerchantLookup(api.store, api.readModels),
     streams: createStreams(app, limits),
-    verifying: { now: false },
   });
 };

@@ -22,7 +22,7 @@ import {
   handleEndpointCommand,
   readEndpoints,
 } from '../../shared/webhooks/endpoint-log.ts';
-import { type Endpoint, endpointStreamOf, TESTS } from '../../shared/webhooks/endpoints.ts';
+import { CHANGES, type Endpoint, TESTS } from '../../shared/webhooks/endpoints.ts';
 import { isWanted, SUBSCRIBABLE_TYPES } from '../../shared/webhooks/message.ts';
 import { endpointKey, secretTextOf, type WebhookSecret } from '../../shared/webhooks/signer.ts';
 import type { CommandDeps } from '../deps.ts';
@@ -38,7 +38,7 @@ export type WebhookDeps = {
     secret: WebhookSecret;
     kindOf: AddressKindOf;
   };
-  commands: Pick<CommandDeps, 'queues' | 'identities'>;
+  commands: Pick<CommandDeps, 'identities'>;
   requestBudgetMs: number;
   waiting: Waiting;
 };
@@ -85,7 +85,10 @@ const outOfTime = (reply: FastifyReply, hadItsTurn: boolean): FastifyReply => {
   return reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
 };
 
-const TESTED = `an endpoint is sent ${TESTS.max} tests a minute; try again later`;
+const TOO_SOON = {
+  tests: `an endpoint is sent ${TESTS.max} tests a minute; try again later`,
+  changes: `the endpoints of a merchant are changed ${CHANGES.max} times a minute; try again later`,
+};
 
 const rejectOutcome = (
   outcome: Exclude<Handled, Stored>,
@@ -95,7 +98,7 @@ const rejectOutcome = (
   if (outcome.kind === 'key reused') return reject(reply, 'IDEMPOTENCY_KEY_REUSED', [KEY_REUSED]);
   if (outcome.kind === 'unknown endpoint') return reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
   if (outcome.kind === 'too soon')
-    return reject(reply, 'RATE_LIMITED', [TESTED], {
+    return reject(reply, 'RATE_LIMITED', [TOO_SOON[kind === 'test' ? 'tests' : 'changes']], {
       'retry-after': String(Math.ceil(outcome.againMs / 1000)),
     });
   // With one endpoint too many there is no endpoint that could forbid it.
@@ -116,7 +119,8 @@ export const handled = async (
   const context = contextOf(senderOf(principal, reply));
   const request = keyed && requestOf(commands, merchantId, command, keyed);
   const budget = startBudget(requestBudgetMs, arrivedAtMs);
-  const task = commands.queues.run(endpointStreamOf(merchantId), async () => {
+  const { endpoints } = reply.server.lifecycle.turns;
+  const task = endpoints.with(merchantId, undefined, async () => {
     if (budget.leftMs() === 0) throw new BudgetSpent();
     budget.appending = true;
     return handleEndpointCommand(webhooks.store, merchantId, command, context, budget, request);

@@ -1,7 +1,8 @@
 /** The rules of a merchant's webhook endpoints. Pure: clock, ids and positions are given. */
+import type { RecordedEvent } from '../event-store/port.ts';
 import type { RequestIdentity } from '../payment/event-fields.ts';
 import type { WebhookEvent } from '../payment/webhook-events.ts';
-import { type DataOf, ENDPOINTS_MAX, type Endpoint, TESTS } from './endpoints.ts';
+import { CHANGES, type DataOf, ENDPOINTS_MAX, type Endpoint, TESTS } from './endpoints.ts';
 
 /** `end` is the end of the log just before. */
 type ChangeCommand = DataOf<'WebhookEndpointChanged'> & {
@@ -60,11 +61,37 @@ const changed = (endpoint: Endpoint, command: ChangeCommand): Decided => {
   return decided({ type: 'WebhookEndpointChanged', data: { endpointId, ...fields } }, ...events);
 };
 
-/** 0 where it may be tested now. A clock that was put back by more than `inMs` makes no test wait. */
-const testAgainMs = ({ testedAt }: Endpoint, nowMs: number): number => {
-  const agesMs = testedAt.map((at) => Math.abs(nowMs - Date.parse(at)));
-  const recent = agesMs.filter((ageMs) => ageMs < TESTS.inMs);
-  return recent.length < TESTS.max ? 0 : TESTS.inMs - Math.max(...recent);
+/** 0 where it may be done now. A clock that was put back by more than `inMs` makes nothing wait. */
+const againMs = (
+  doneAt: readonly string[],
+  { max, inMs }: { max: number; inMs: number },
+  nowMs: number,
+): number => {
+  const agesMs = doneAt.slice(-max).map((at) => Math.abs(nowMs - Date.parse(at)));
+  const recent = agesMs.filter((ageMs) => ageMs < inMs);
+  return recent.length < max ? 0 : inMs - Math.max(...recent);
+};
+
+const LIMITED: ReadonlySet<EndpointCommand['kind']> = new Set([
+  'create',
+  'change',
+  'rotate',
+  'resend',
+]);
+
+/** By the events of the merchant's endpoints. 0 for a deletion, and for what the service itself disables. */
+export const changeAgainMs = (
+  { kind }: EndpointCommand,
+  events: readonly Pick<RecordedEvent, 'event' | 'time'>[],
+  nowMs: number,
+): number => {
+  if (!LIMITED.has(kind)) return 0;
+  const changes = events.filter(({ event }) => event.type !== 'WebhookTestRequested');
+  return againMs(
+    changes.map(({ time }) => time),
+    CHANGES,
+    nowMs,
+  );
 };
 
 /** `identity` is that of a request with an `Idempotency-Key`. */
@@ -99,8 +126,8 @@ export const decideEndpoint = (
     case 'delete':
       return decided({ type: 'WebhookEndpointDeleted', data: { endpointId } });
     case 'test': {
-      const againMs = testAgainMs(endpoint, command.nowMs);
-      if (againMs > 0) return { kind: 'too soon', againMs };
+      const testAgainMs = againMs(endpoint.testedAt, TESTS, command.nowMs);
+      if (testAgainMs > 0) return { kind: 'too soon', againMs: testAgainMs };
       return decided({ type: 'WebhookTestRequested', data: { endpointId, ...keyed } });
     }
     case 'resend': {

@@ -8,6 +8,8 @@ export type DataOf<T extends WebhookEvent['type']> = Extract<WebhookEvent, { typ
 
 /** They go out one at a time, and each may hang for 15 s. */
 export const TESTS = { max: 4, inMs: 60_000 };
+/** Of a merchant's endpoints: each is an event that is kept for ever. */
+export const CHANGES = { max: 20, inMs: 60_000 };
 
 /** Times are RFC 3339 in UTC. */
 export type Endpoint = {

@@ -9,7 +9,6 @@ import { RevisionConflict } from '../../shared/event-store/errors.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
-import { createQueues, type Queues } from '../../shared/runtime/scheduling.ts';
 import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
 import { endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
@@ -24,7 +23,8 @@ const endpoint = {
 
 type Options = {
   store: WebhookDeps['webhooks']['store'];
-  queues?: Queues;
+  /** Another request of the merchant has its turn. */
+  isBusy?: boolean;
   secrets?: [string, ...string[]];
   budgetMs?: number;
 };
@@ -32,13 +32,14 @@ type Options = {
 /** The response to a registration under a key. */
 const respond = async ({
   store,
-  queues = createQueues(),
+  isBusy = false,
   secrets = ['a secret'],
   budgetMs = 60_000,
 }: Options) => {
   const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10 });
   const webhooks = { store } as WebhookDeps['webhooks'];
-  const commands = { queues, identities: createIdentities(secrets) };
+  const commands = { identities: createIdentities(secrets) };
+  if (isBusy) app.lifecycle.turns.endpoints.take('m_1');
   const deps = { webhooks, commands, requestBudgetMs: budgetMs, waiting: new Set<never>() };
   const keyed = { key: 'a-key', request: { url: endpoint.url } };
   app.post('/', async (_request, reply) => {
@@ -63,15 +64,10 @@ test('conflicts that outlast the budget are 503', async () => {
 
 test('a request whose turn comes too late is 503 and stores nothing', async () => {
   const store = memoryEventStore();
-  const queues = createQueues();
-  const first = Promise.withResolvers<void>();
-  void queues.run(endpointStreamOf('m_1'), () => first.promise);
-  expect(await respond({ store, queues, budgetMs: 30 })).toMatchObject({
+  expect(await respond({ store, isBusy: true, budgetMs: 30 })).toMatchObject({
     ...{ statusCode: 503, retryAfter: '1' },
     details: ['the turn of this request did not come in time'],
   });
-  first.resolve();
-  await queues.idle();
   expect(await store.end()).toBeNull();
 });
 

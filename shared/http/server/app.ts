@@ -32,6 +32,7 @@ import { recordAtEnd, traceRequests } from './records.ts';
 import {
   addPlaces,
   boundUnread,
+  createRequestTurns,
   createShares,
   type Lifecycle,
   UNREAD_BYTES_MAX,
@@ -230,6 +231,7 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
   const lifecycle: Lifecycle = {
     places: createShares(options.maxInFlight, PLACES_OF_ONE_MIN),
     unread: createShares(UNREAD_BYTES_MAX),
+    turns: createRequestTurns(),
     closing: false,
     refusing: false,
   };

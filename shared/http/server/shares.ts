@@ -1,5 +1,5 @@
 /**
- * Limits that requests share; one merchant takes at most half of each. A request has one of MAX_IN_FLIGHT
+ * What requests share without waiting for it; one merchant takes at most half of each. A request has one of MAX_IN_FLIGHT
  * places from its last check before the body until its response is out. Responses that clients do not read
  * would stay in memory without end: they are bounded, and slow clients disconnected.
  */
@@ -7,24 +7,36 @@ import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { PAGE_BYTES_MAX } from '../../read-models/pages.ts';
+import { createTurns } from '../../runtime/fair-turns.ts';
 import { errorBody, JSON_TYPE, RETRY_LATER, reject, statusOf } from '../errors.ts';
 
 /** One part in so many. */
 const OF_A_MERCHANT = 2;
 /** Requests without a token together: anyone can send those, a merchant included (gaps §11). */
 const OF_UNAUTHENTICATED = 4;
+const UNAUTHENTICATED = '';
 
-/** `merchantId` is undefined for a request without a token. */
-type Shares = {
-  isFull(merchantId: string | undefined): boolean;
-  /** A negative amount gives it back. */
-  take(merchantId: string | undefined, amount: number): void;
-  taken(): number;
-};
+/** A merchant has one at a time. */
+const oneEach = (places: number) => createTurns(places, 1);
+
+/** What requests wait for in turn (turns.ts). */
+export const createRequestTurns = () => ({
+  /** Pages of the log, exports, and streams from an earlier place up to the log's end. */
+  past: oneEach(8),
+  verifications: oneEach(4),
+  /** Lists too. */
+  searches: oneEach(8),
+  /** Commands to webhook endpoints. */
+  endpoints: oneEach(8),
+  /** What needs a person, and its acknowledgement. */
+  attention: oneEach(8),
+});
+export type RequestTurns = ReturnType<typeof createRequestTurns>;
 
 export type Lifecycle = {
   readonly places: Shares;
   readonly unread: Shares;
+  readonly turns: RequestTurns;
   /** Not ready, and each response is the last of its connection. */
   closing: boolean;
   /** New requests are 503. */
@@ -32,24 +44,23 @@ export type Lifecycle = {
 };
 
 /** A merchant may take `ofOneMin` in any case, so that a small `max` is not halved. */
-export const createShares = (max: number, ofOneMin = 1): Shares => {
-  const ofOneMax = Math.max(Math.ceil(max / OF_A_MERCHANT), ofOneMin);
-  const byMerchant = new Map<string | undefined, number>();
-  let taken = 0;
+export const createShares = (max: number, ofOneMin = 1) => {
+  const { fits, add, taken, takenBy } = createTurns(
+    max,
+    Math.max(Math.ceil(max / OF_A_MERCHANT), ofOneMin),
+  );
+  const unauthenticatedMax = Math.ceil(max / OF_UNAUTHENTICATED);
   return {
-    isFull: (merchantId) => {
-      const ownMax = merchantId === undefined ? Math.ceil(max / OF_UNAUTHENTICATED) : ofOneMax;
-      return taken >= max || (byMerchant.get(merchantId) ?? 0) >= ownMax;
-    },
-    take: (merchantId, amount) => {
-      const own = (byMerchant.get(merchantId) ?? 0) + amount;
-      taken += amount;
-      if (own === 0) byMerchant.delete(merchantId);
-      else byMerchant.set(merchantId, own);
-    },
-    taken: () => taken,
+    /** `merchantId` is undefined for a request without a token. */
+    isFull: (merchantId = UNAUTHENTICATED): boolean =>
+      !fits(merchantId) ||
+      (merchantId === UNAUTHENTICATED && takenBy(merchantId) >= unauthenticatedMax),
+    /** A negative amount gives it back. */
+    take: (merchantId = UNAUTHENTICATED, amount: number): void => add(merchantId, amount),
+    taken,
   };
 };
+type Shares = ReturnType<typeof createShares>;
 
 export const UNREAD_BYTES_MAX = 64 * 1024 * 1024;
 /** Shorter responses are bounded by the places of their requests. */

@@ -237,7 +237,8 @@ describe('gaps §7: the provider is back', () => {
       // The breaker lets each of them through.
       await clock.advance(1000);
     }
-    for (let asked = 0; asked < asksAfter; asked += 1) await behind.lookUp({ ...authorize(), requestedAt: '' });
+    for (let asked = 0; asked < asksAfter; asked += 1)
+      await behind.lookUp({ ...authorize(), requestedAt: '' });
     return backs;
   };
   const times = (outcomes: ProviderOutcome[], count: number) =>
