@@ -3,7 +3,6 @@ import type { FastifyReply } from 'fastify';
 import type { EventStore, Position, SubscriptionItem } from '../shared/event-store/port.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../shared/http/errors.ts';
-import { whenGone } from '../shared/http/server/shares.ts';
 import {
   EVENT_STREAM,
   KEEP_ALIVE,
@@ -91,23 +90,22 @@ export const sendLive = async (
 ): Promise<FastifyReply> => {
   const place = lastId ?? from;
   const after = place === 'now' ? await store.end() : startOf(place);
-  const opening = new AbortController();
-  const { signal: gone } = opening;
-  whenGone(reply.raw, () => opening.abort());
+  const ending = new AbortController();
+  const { signal: ended } = ending;
   try {
     const end = place === 'now' ? null : await endOfPast(store, after);
     const leave = end === null ? () => undefined : await takeTurn('past', reply);
     if (leave === undefined) return reply;
-    const opened = end === null ? await openSubscription(store, after, gone) : undefined;
+    const opened = end === null ? await openSubscription(store, after, ended) : undefined;
     const texts = async function* (): AsyncGenerator<string> {
       yield begin;
-      if (end !== null) yield* past(after, end, gone);
+      if (end !== null) yield* past(after, end, ended);
       leave();
-      yield* live(opened ?? store.subscribe(end, gone), end ?? after);
+      yield* live(opened ?? store.subscribe(end, ended), end ?? after);
     };
     const source = (signal: AbortSignal) => {
-      signal.addEventListener('abort', () => opening.abort());
-      return untilExpiry(principal, texts(), () => opening.abort());
+      signal.addEventListener('abort', () => ending.abort());
+      return untilExpiry(principal, texts(), () => ending.abort());
     };
     return streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
   } catch (error) {

@@ -17,25 +17,22 @@ export const takeTurn = async (
 ): Promise<(() => void) | undefined> => {
   const turns = reply.server.lifecycle.turns[name];
   const merchantId = reply.request.principal?.merchantId ?? '';
-  if (!turns.take(merchantId)) {
-    const gone = new AbortController();
-    whenGone(reply.raw, () => gone.abort());
-    try {
-      await turns.wait(
-        merchantId,
-        AbortSignal.any([gone.signal, AbortSignal.timeout(WAIT_MS_MAX)]),
-      );
-    } catch {
-      reject(reply, 'SERVICE_UNAVAILABLE', LATE, RETRY_LATER);
-      return undefined;
-    }
+  const gone = new AbortController();
+  whenGone(reply.raw, () => gone.abort());
+  try {
+    const late = () => AbortSignal.any([gone.signal, AbortSignal.timeout(WAIT_MS_MAX)]);
+    if (!turns.take(merchantId)) await turns.wait(merchantId, late());
+  } catch {
+    reject(reply, 'SERVICE_UNAVAILABLE', LATE, RETRY_LATER);
+    return undefined;
   }
   let hasLeft = false;
   const leave = (): void => {
     if (!hasLeft) turns.giveBack(merchantId);
     hasLeft = true;
   };
-  whenGone(reply.raw, leave);
+  if (gone.signal.aborted) leave();
+  gone.signal.addEventListener('abort', leave);
   return leave;
 };
 
