@@ -1,15 +1,17 @@
 /** Live streams of events: from a place of the log until the token's end (docs/audit.md). */
 import type { FastifyReply } from 'fastify';
 import type { EventStore, Position, SubscriptionItem } from '../shared/event-store/port.ts';
+import { scanLog } from '../shared/event-store/scan-log.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../shared/http/errors.ts';
+import { inTurn, whenGone } from '../shared/http/server/shares.ts';
 import {
   EVENT_STREAM,
   KEEP_ALIVE,
   type Streams,
   serverSent,
 } from '../shared/http/server/streams.ts';
-import { takeTurn } from '../shared/http/server/turns.ts';
+import { scanCalls } from './merchants.ts';
 import { NO_LAST_ID, NO_POSITION_NOR_NOW, rejectPlace, startOf } from './parameters.ts';
 
 export const RETRY = 'retry: 1000\n\n';
@@ -67,47 +69,59 @@ const endOfPast = async (
   return last !== null && (await readAll(after, 1, last)).length > 0 ? last : null;
 };
 
-type Beginning = {
+type LiveDeps = { store: EventStore; streams: Streams } & Parameters<typeof scanCalls>[0];
+
+type Requested = {
   principal: Principal;
   from: string | undefined;
   lastId: string | undefined;
   /** Before all events. */
   begin?: string;
-};
-
-type Texts = {
-  /** Of the events that the log holds already, in the merchant's turn (gaps §27). */
-  past(after: Position | null, end: Position, signal: AbortSignal): AsyncGenerator<string>;
+  /** Exports the scan `past` of these arguments: the texts of the events that the log holds already. */
+  module: string;
+  args: object;
   live(items: AsyncIterable<SubscriptionItem>, after: Position | null): AsyncGenerator<string>;
 };
 
 /** Rejects a place that the log does not have. The place in `streams` has been taken. */
 export const sendLive = async (
-  { store, streams }: { store: EventStore; streams: Streams },
-  { principal, from = 'start', lastId, begin = RETRY }: Beginning,
+  { store, streams, readModels }: LiveDeps,
   reply: FastifyReply,
-  { past, live }: Texts,
+  { principal, from = 'start', lastId, begin = RETRY, module, args, live }: Requested,
 ): Promise<FastifyReply> => {
   const place = lastId ?? from;
   const after = place === 'now' ? await store.end() : startOf(place);
   const ending = new AbortController();
-  const { signal: ended } = ending;
-  try {
-    const end = place === 'now' ? null : await endOfPast(store, after);
-    const leave = end === null ? () => undefined : await takeTurn('past', reply);
-    if (leave === undefined) return reply;
-    const opened = end === null ? await openSubscription(store, after, ended) : undefined;
-    const texts = async function* (): AsyncGenerator<string> {
-      yield begin;
-      if (end !== null) yield* past(after, end, ended);
-      leave();
-      yield* live(opened ?? store.subscribe(end, ended), end ?? after);
-    };
-    const source = (signal: AbortSignal) => {
-      signal.addEventListener('abort', () => ending.abort());
+  const { signal } = ending;
+  const send = (texts: () => AsyncGenerator<string>): FastifyReply => {
+    const source = (left: AbortSignal) => {
+      left.addEventListener('abort', () => ending.abort());
       return untilExpiry(principal, texts(), () => ending.abort());
     };
     return streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
+  };
+  try {
+    const end = place === 'now' ? null : await endOfPast(store, after);
+    if (end === null) {
+      const items = await openSubscription(store, after, signal);
+      return send(async function* () {
+        yield begin;
+        yield* live(items, after);
+      });
+    }
+    await inTurn('past', reply, () => {
+      const { promise: isRead, resolve: leave } = Promise.withResolvers<void>();
+      whenGone(reply.raw, leave);
+      const scan = { module, job: 'past', args: { ...args, after, end }, signal };
+      send(async function* () {
+        yield begin;
+        yield* scanLog<string, void>(store, { ...scan, calls: scanCalls({ readModels }) });
+        leave();
+        yield* live(store.subscribe(end, signal), end);
+      });
+      return isRead;
+    });
+    return reply;
   } catch (error) {
     const isFrom = lastId === undefined;
     return rejectPlace(reply, error, isFrom ? `from ${NO_POSITION_NOR_NOW}` : NO_LAST_ID);

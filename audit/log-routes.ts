@@ -9,7 +9,7 @@ import { keysOf } from '../shared/event-store/seals.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { JSON_TYPE } from '../shared/http/errors.ts';
 import { asJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
-import { whenGone } from '../shared/http/server/shares.ts';
+import { inTurn, whenGone } from '../shared/http/server/shares.ts';
 import {
   accepts,
   EVENT_STREAM,
@@ -17,7 +17,6 @@ import {
   NDJSON,
   serverSent,
 } from '../shared/http/server/streams.ts';
-import { inTurn, takeTurn } from '../shared/http/server/turns.ts';
 import { isSealEvent } from '../shared/payment/events.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
@@ -25,15 +24,7 @@ import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
 import { breakLine, COMPLETENESS_HEADER, GUARANTEE_HEADER, scopeHeaders } from './export-lines.ts';
 import { rejectBusy, sendLive } from './live.ts';
-import {
-  exportTexts,
-  isLongPage,
-  type LogRequest,
-  liveTexts,
-  logPage,
-  longPage,
-  pastTexts,
-} from './log.ts';
+import { exportTexts, isLongPage, type LogRequest, liveTexts, logPage, longPage } from './log.ts';
 import {
   LogParameters,
   NO_EVENTS_POSITION,
@@ -45,6 +36,8 @@ import {
   VerifyParameters,
 } from './parameters.ts';
 import { type KeptHead, type LogVerification, removedFor, verifyLogForms } from './verification.ts';
+
+const PAST = new URL('./log.ts', import.meta.url).href;
 
 const completenessOf = ({ from, fromTime, toTime, limit }: LogRequest, isWhole: boolean) => {
   const isPart = startOf(from) !== null || fromTime !== undefined || toTime !== undefined;
@@ -89,7 +82,8 @@ const sendPage = async (deps: AuditDeps, { principal, query }: LogInput, reply: 
   const args = { requested: query, only: onlyOf(principal) };
   if (!isLongPage(args))
     return sendJson(reply, await logPage({ log, merchants }, query, args.only));
-  return inTurn('past', reply, async () => reply.type(JSON_TYPE).send(await longPage(deps, args)));
+  const text = await inTurn('past', reply, () => longPage(deps, args));
+  return text === undefined ? reply : reply.type(JSON_TYPE).send(text);
 };
 
 /** A head whose origin is not proved must not declare the log broken to all (gaps §25). */
@@ -122,6 +116,23 @@ async function* verificationTexts(
   for (; step.done !== true; step = await steps.next()) yield serverSent('progress', step.value);
   if (step.value !== undefined) yield serverSent('result', step.value);
 }
+
+const verify = async (
+  deps: AuditDeps,
+  options: Omit<LogVerification, 'signal'>,
+  reply: FastifyReply,
+): Promise<FastifyReply> => {
+  if (accepts(reply, EVENT_STREAM)) {
+    const source = (signal: AbortSignal) => verificationTexts(deps, { ...options, signal });
+    return deps.streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
+  }
+  const leaving = new AbortController();
+  whenGone(reply.raw, () => leaving.abort());
+  const result = await resultOf(verification(deps, { ...options, signal: leaving.signal }));
+  return result === undefined
+    ? rejectBusy(reply, 'the verification was aborted')
+    : sendJson(reply, result);
+};
 
 const route = routeWith<AuditDeps>();
 
@@ -183,8 +194,7 @@ export const AUDIT_LOG_ROUTES = {
       } catch (error) {
         return rejectPlace(reply, error, `from ${NO_POSITION}`);
       }
-      const leave = await takeTurn('past', reply);
-      return leave === undefined ? reply : exportLog(deps, input, reply);
+      return (await inTurn('past', reply, () => exportLog(deps, input, reply))) ?? reply;
     },
   }),
   streamLog: route({
@@ -196,8 +206,8 @@ export const AUDIT_LOG_ROUTES = {
       const parameters = { from: lastId ?? from };
       await deps.record(reply.request, { action: 'STREAM', parameters });
       const only = onlyOf(principal);
-      return sendLive(deps, { principal, from, lastId }, reply, {
-        past: (after, end, signal) => pastTexts(deps, { only, after, end }, signal),
+      return sendLive(deps, reply, {
+        ...{ principal, from, lastId, module: PAST, args: { only } },
         live: (items, after) => liveTexts(deps, items, after, only),
       });
     },
@@ -215,18 +225,8 @@ export const AUDIT_LOG_ROUTES = {
         return rejectPlace(reply, error, `position ${NO_EVENTS_POSITION}`);
       }
       await deps.record(reply.request, { action: 'VERIFY_LOG' });
-      if ((await takeTurn('verifications', reply)) === undefined) return reply;
-      const leaving = new AbortController();
-      whenGone(reply.raw, () => leaving.abort());
       const options = { only: onlyOf(principal), known };
-      if (accepts(reply, EVENT_STREAM)) {
-        const source = (signal: AbortSignal) => verificationTexts(deps, { ...options, signal });
-        return deps.streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
-      }
-      const result = await resultOf(verification(deps, { ...options, signal: leaving.signal }));
-      return result === undefined
-        ? rejectBusy(reply, 'the verification was aborted')
-        : sendJson(reply, result);
+      return (await inTurn('verifications', reply, () => verify(deps, options, reply))) ?? reply;
     },
   }),
 } satisfies Partial<RoutesOf<'audit', AuditDeps>>;

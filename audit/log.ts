@@ -196,33 +196,27 @@ const textOf = (event: LogEvent): string => {
   return serverSent('type' in shown ? shown.type : 'unreadable', shown, event.position);
 };
 
-type PastArgs = { only: string | undefined; after: Position | null; end: Position };
+type Past = { only: string | undefined; after: Position | null; end: Position };
 
-export const past: LogScan<PastArgs, string, void> = async function* (
-  log,
-  { only, after, end },
-  { signal, call },
-) {
-  const merchants = createMerchantLookup(log, readModelsOver(call));
-  for await (const { page, unreadable } of logPages(log.stored, after, end, signal)) {
-    let text = '';
-    for (const form of page)
-      if (only === undefined || (await merchants.ofForm(form)) === only)
-        text += textOf(decode(form));
-    if (text !== '') yield text;
-    if (unreadable !== undefined) throw new StoreUnavailable(unreadable.reason);
-  }
-};
+/** A scan of the events that the log holds already: `textsOf` gives their texts. */
+export const pastBy = <A extends object>(
+  textsOf: (log: LogReader, args: A) => (event: LogEvent) => string | Promise<string>,
+): LogScan<A & Past, string, void> =>
+  async function* (log, args, { signal, call }) {
+    const { only, after, end } = args;
+    const merchants = createMerchantLookup(log, readModelsOver(call));
+    const textOf = textsOf(log, args);
+    for await (const { page, unreadable } of logPages(log.stored, after, end, signal)) {
+      let text = '';
+      for (const form of page)
+        if (only === undefined || (await merchants.ofForm(form)) === only)
+          text += await textOf(decode(form));
+      if (text !== '') yield text;
+      if (unreadable !== undefined) throw new StoreUnavailable(unreadable.reason);
+    }
+  };
 
-/** What `liveTexts` gives, of the events that the log holds already. Throws StoreUnavailable. */
-export const pastTexts = (
-  deps: Deps,
-  args: PastArgs,
-  signal: AbortSignal,
-): AsyncGenerator<string, void> =>
-  scanLog(deps.store, {
-    ...{ module: import.meta.url, job: 'past', args, calls: scanCalls(deps), signal },
-  });
+export const past: ReturnType<typeof pastBy> = pastBy(() => textOf);
 
 export async function* liveTexts(
   { merchants }: Pick<AuditDeps, 'merchants'>,

@@ -7,8 +7,8 @@ import { cursorOf, type Place, placeOf } from '../shared/http/cursor.ts';
 import { reject } from '../shared/http/errors.ts';
 import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
+import { inTurn } from '../shared/http/server/shares.ts';
 import { accepts, NDJSON } from '../shared/http/server/streams.ts';
-import { inTurn } from '../shared/http/server/turns.ts';
 import type { PaymentResponse } from '../shared/payment/payment-response.ts';
 import { foldDamaged } from '../shared/read-models/fold-damaged.ts';
 import type { PaymentDocument, PaymentSearch } from '../shared/read-models/port.ts';
@@ -106,9 +106,10 @@ export const AUDIT_PAYMENT_ROUTES = {
       if (query.cursor !== undefined && after === undefined)
         return reject(reply, 'INVALID_REQUEST', ['cursor must be the next of an earlier page']);
       await deps.record(reply.request, { action: 'SEARCH' });
-      return inTurn('searches', reply, async () =>
-        sendJson(reply, await searchPage(deps, query, onlyOf(principal), after)),
+      const page = await inTurn('searches', reply, () =>
+        searchPage(deps, query, onlyOf(principal), after),
       );
+      return page === undefined ? reply : sendJson(reply, page);
     },
   }),
   paymentEvents: route({

@@ -13,8 +13,8 @@ import {
   registerRoutes,
   routeWith,
 } from '../shared/http/route.ts';
+import { inTurn } from '../shared/http/server/shares.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
-import { inTurn } from '../shared/http/server/turns.ts';
 import type { PaymentDocument } from '../shared/read-models/port.ts';
 import type { WebhookSecret } from '../shared/webhooks/signer.ts';
 import { registerDocs } from './docs/routes.ts';
@@ -57,11 +57,12 @@ const PAYMENT_ROUTES = {
   listPayments: route({
     request: { query: ListParameters },
     responses: { 200: { description: 'A page of payments.', content: asJson(PaymentList) } },
-    handle: (deps, { principal: { merchantId }, query }, reply) =>
-      inTurn('searches', reply, async () => {
-        const page = await listPayments(deps, merchantId, query, bodyFor(deps, merchantId));
-        return reply.type(JSON_TYPE).send(page);
-      }),
+    handle: async (deps, { principal: { merchantId }, query }, reply) => {
+      const page = await inTurn('searches', reply, () =>
+        listPayments(deps, merchantId, query, bodyFor(deps, merchantId)),
+      );
+      return page === undefined ? reply : reply.type(JSON_TYPE).send(page);
+    },
   }),
 } satisfies Partial<RoutesOf<'query-api', QueryDeps>>;
 

@@ -14,7 +14,7 @@ import { type Streams, serverSent } from '../shared/http/server/streams.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { SUBSCRIBABLE_TYPES } from '../shared/webhooks/message.ts';
 import { listenKey, secretTextOf, type WebhookSecret } from '../shared/webhooks/signer.ts';
-import { messageText, pastMessages } from './past-messages.ts';
+import { messageText, type Wanted } from './past-messages.ts';
 
 export type WebhookEventDeps = {
   webhookEvents: {
@@ -27,6 +27,8 @@ export type WebhookEventDeps = {
   };
 };
 type Deps = WebhookEventDeps['webhookEvents'];
+
+const PAST = new URL('./past-messages.ts', import.meta.url).href;
 
 const NO_TYPES = `must be a comma list of ${SUBSCRIBABLE_TYPES.join(', ')}`;
 const isType = (type: string): boolean => SUBSCRIBABLE_TYPES.some((one) => one === type);
@@ -48,7 +50,7 @@ const ready = async ({ secret }: Deps, principal: Principal): Promise<{ secret?:
 async function* liveTexts(
   { merchants, states }: Deps,
   { merchantId }: Principal,
-  eventTypes: readonly string[] | undefined,
+  wanted: Wanted,
   items: AsyncIterable<SubscriptionItem>,
   after: Position | null,
 ): AsyncGenerator<string> {
@@ -64,7 +66,7 @@ async function* liveTexts(
     for (const event of item.events) {
       last = event.position;
       if ((await merchants.of(event)) !== merchantId) continue;
-      const text = await messageText(states, event, eventTypes);
+      const text = await messageText(states, event, wanted);
       if (text === '') continue;
       hasNews = true;
       yield text;
@@ -86,10 +88,10 @@ export const WEBHOOK_EVENT_ROUTES = {
       const { from, types } = query;
       const { merchantId } = principal;
       const begin = RETRY + serverSent('ready', await ready(deps, principal));
-      return sendLive(deps, { principal, from, lastId, begin }, reply, {
-        past: (after, end, signal) =>
-          pastMessages(deps, { merchantId, eventTypes: types, after, end }, signal),
-        live: (items, after) => liveTexts(deps, principal, types, items, after),
+      const wanted = { eventTypes: types };
+      return sendLive(deps, reply, {
+        ...{ principal, from, lastId, begin, module: PAST, args: { only: merchantId, ...wanted } },
+        live: (items, after) => liveTexts(deps, principal, wanted, items, after),
       });
     },
   }),

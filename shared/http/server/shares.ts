@@ -15,11 +15,13 @@ const OF_A_MERCHANT = 2;
 /** Requests without a token together: anyone can send those, a merchant included (gaps §11). */
 const OF_UNAUTHENTICATED = 4;
 const UNAUTHENTICATED = '';
+const merchantOf = ({ request }: FastifyReply): string =>
+  request.principal?.merchantId ?? UNAUTHENTICATED;
 
 /** A merchant has one at a time. */
 const oneEach = (places: number) => createTurns(places, 1);
 
-/** What requests wait for in turn (turns.ts). */
+/** What requests wait for in turn (gaps §27). */
 export const createRequestTurns = () => ({
   /** Pages of the log, exports, and streams from an earlier place up to the log's end. */
   past: oneEach(8),
@@ -61,6 +63,30 @@ export const createShares = (max: number, ofOneMin = 1) => {
   };
 };
 type Shares = ReturnType<typeof createShares>;
+
+const TURN_MS_MAX = 5_000;
+const LATE = ['the turn of this request did not come in time'];
+
+/**
+ * Holds a place until `work` ends: of a reply that it gives, until that is out. Undefined, and 503, where the
+ * merchant's turn does not come in time.
+ */
+export const inTurn = async <T>(
+  name: keyof RequestTurns,
+  reply: FastifyReply,
+  work: () => Promise<T>,
+): Promise<T | undefined> => {
+  const turns = reply.server.lifecycle.turns[name];
+  const late = AbortSignal.timeout(TURN_MS_MAX);
+  const begin = async () => (reply.raw.destroyed ? undefined : work());
+  try {
+    return await turns.with(merchantOf(reply), late, begin);
+  } catch (error) {
+    if (error !== late.reason) throw error;
+    reject(reply, 'SERVICE_UNAVAILABLE', LATE, RETRY_LATER);
+    return undefined;
+  }
+};
 
 export const UNREAD_BYTES_MAX = 64 * 1024 * 1024;
 /** Shorter responses are bounded by the places of their requests. */
