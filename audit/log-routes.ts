@@ -24,7 +24,7 @@ import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
 import { breakLine, COMPLETENESS_HEADER, GUARANTEE_HEADER, scopeHeaders } from './export-lines.ts';
 import { rejectBusy, sendLive } from './live.ts';
-import { exportTexts, isLongPage, type LogRequest, liveTexts, logPage, longPage } from './log.ts';
+import { eventText, exportTexts, isLongPage, type LogRequest, logPage, longPage } from './log.ts';
 import {
   LogParameters,
   NO_EVENTS_POSITION,
@@ -205,11 +205,9 @@ export const AUDIT_LOG_ROUTES = {
       const { from = 'start' } = query;
       const parameters = { from: lastId ?? from };
       await deps.record(reply.request, { action: 'STREAM', parameters });
-      const only = onlyOf(principal);
-      return sendLive(deps, reply, {
-        ...{ principal, from, lastId, module: PAST, args: { only } },
-        live: (items, after) => liveTexts(deps, items, after, only),
-      });
+      const args = { only: onlyOf(principal) };
+      const requested = { principal, from, lastId, module: PAST, args, textOf: eventText };
+      return sendLive(deps, reply, requested);
     },
   }),
   verifyLog: route({

@@ -4,13 +4,7 @@ import { breakOfForm } from '../shared/event-store/breaks.ts';
 import { formReason, logHashes } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
-import type {
-  LogEvent,
-  LogReader,
-  Position,
-  StoredForm,
-  SubscriptionItem,
-} from '../shared/event-store/port.ts';
+import type { LogEvent, LogReader, Position, StoredForm } from '../shared/event-store/port.ts';
 import { type LogScan, logPages, scanLog } from '../shared/event-store/scan-log.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
 import { PAGE_BYTES_MAX } from '../shared/read-models/pages.ts';
@@ -18,7 +12,6 @@ import { jsonFieldsOf } from '../shared/runtime/json.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
 import { slicesOf } from '../shared/runtime/scheduling.ts';
 import type { AuditBreak } from './contract.ts';
-import type { AuditDeps } from './deps.ts';
 import { breakLine, exportLine, LINES_START } from './export-lines.ts';
 import { auditEvent } from './history.ts';
 import {
@@ -191,7 +184,7 @@ export async function* logLines(
   if (signal.aborted) throw new Error('the export was aborted');
 }
 
-const textOf = (event: LogEvent): string => {
+export const eventText = (event: LogEvent): string => {
   const shown = auditEvent(event);
   return serverSent('type' in shown ? shown.type : 'unreadable', shown, event.position);
 };
@@ -216,31 +209,4 @@ export const pastBy = <A extends object>(
     }
   };
 
-export const past: ReturnType<typeof pastBy> = pastBy(() => textOf);
-
-export async function* liveTexts(
-  { merchants }: Pick<AuditDeps, 'merchants'>,
-  items: AsyncIterable<SubscriptionItem>,
-  after: Position | null,
-  only: string | undefined,
-): AsyncGenerator<string> {
-  let last = after;
-  // A merchant gets one `caught-up` after its own events: more would show how busy the others are.
-  let hasNews = true;
-  for await (const item of items) {
-    if (item.kind === 'caught-up') {
-      if (only !== undefined && !hasNews) continue;
-      hasNews = false;
-      // The id lets a client that began at `now` connect again before its first event.
-      yield serverSent('caught-up', {}, last ?? undefined);
-      continue;
-    }
-    if (item.kind === 'removal') continue;
-    last = item.events.at(-1)?.position ?? last;
-    for (const event of item.events) {
-      if (only !== undefined && (await merchants.of(event)) !== only) continue;
-      hasNews = true;
-      yield textOf(event);
-    }
-  }
-}
+export const past: ReturnType<typeof pastBy> = pastBy(() => eventText);

@@ -5,7 +5,7 @@ import { RETRY, rejectBusy, sendLive } from '../audit/live.ts';
 import type { MerchantLookup } from '../audit/merchants.ts';
 import { NO_POSITION_NOR_NOW, POSITION, readLastEventId } from '../audit/parameters.ts';
 import type { PaymentStates } from '../shared/event-store/payment-states.ts';
-import type { EventStore, Position, SubscriptionItem } from '../shared/event-store/port.ts';
+import type { EventStore } from '../shared/event-store/port.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { mayUse } from '../shared/http/auth/tokens.ts';
 import { parameterText } from '../shared/http/fields.ts';
@@ -47,33 +47,6 @@ const ready = async ({ secret }: Deps, principal: Principal): Promise<{ secret?:
     ? { secret: secretTextOf(listenKey(await secret(), principal.merchantId)) }
     : {};
 
-async function* liveTexts(
-  { merchants, states }: Deps,
-  { merchantId }: Principal,
-  wanted: Wanted,
-  items: AsyncIterable<SubscriptionItem>,
-  after: Position | null,
-): AsyncGenerator<string> {
-  let last = after;
-  // `caught-up` comes only after own events: more would show how busy other merchants are.
-  let hasNews = true;
-  for await (const item of items) {
-    if (item.kind === 'caught-up' && hasNews) {
-      hasNews = false;
-      yield serverSent('caught-up', {}, last ?? undefined);
-    }
-    if (item.kind !== 'events') continue;
-    for (const event of item.events) {
-      last = event.position;
-      if ((await merchants.of(event)) !== merchantId) continue;
-      const text = await messageText(states, event, wanted);
-      if (text === '') continue;
-      hasNews = true;
-      yield text;
-    }
-  }
-}
-
 const route = routeWith<WebhookEventDeps>();
 
 export const WEBHOOK_EVENT_ROUTES = {
@@ -91,7 +64,7 @@ export const WEBHOOK_EVENT_ROUTES = {
       const wanted = { eventTypes: types };
       return sendLive(deps, reply, {
         ...{ principal, from, lastId, begin, module: PAST, args: { only: merchantId, ...wanted } },
-        live: (items, after) => liveTexts(deps, principal, wanted, items, after),
+        textOf: (event) => messageText(deps.states, event, wanted),
       });
     },
   }),

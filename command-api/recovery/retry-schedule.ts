@@ -20,7 +20,7 @@ export type FailedAttempt = { attempts: number; nextAttemptMs: number; error?: u
 
 type RetrySchedulesOptions<T> = {
   delaysMs: readonly number[];
-  /** Between two looks; the last one repeats. */
+  /** Before each look; the last one repeats. */
   looksMs(merchantId: string): readonly number[];
   nowMs: () => number;
   startTimer?: StartTimer;
@@ -43,8 +43,8 @@ type Schedule<T> = {
   /** Empty where it is not known: those take turns as one merchant. */
   merchantId: string;
   attempts: number;
-  /** Present while the shopper is waited for. */
-  looks?: number;
+  /** Defined while the shopper is waited for. */
+  looks: number | undefined;
   nextAttemptAtMs: number | undefined;
   cancelTimer?: () => void;
   queued: boolean;
@@ -52,14 +52,7 @@ type Schedule<T> = {
 };
 
 export const createRetrySchedules = <T>(options: RetrySchedulesOptions<T>) => {
-  const {
-    delaysMs,
-    looksMs,
-    nowMs,
-    startTimer = startBackgroundTimer,
-    attempt,
-    onFailed,
-  } = options;
+  const { nowMs, startTimer = startBackgroundTimer } = options;
   const schedules = new Map<string, Schedule<T>>();
   const room = createTurns(RETRY_SCHEDULES_MAX, RETRY_SCHEDULES_MAX / 2);
   const questions = createTurns(QUESTIONS_AT_ONCE);
@@ -76,35 +69,31 @@ export const createRetrySchedules = <T>(options: RetrySchedulesOptions<T>) => {
   const attemptLater = (paymentId: string, schedule: Schedule<T>, error?: unknown): void => {
     schedule.attempts += 1;
     const { attempts } = schedule;
-    const nextAttemptMs = jittered(delaysMs[attempts - 1] ?? HOUR_MS, NARROW_JITTER);
+    const nextAttemptMs = jittered(options.delaysMs[attempts - 1] ?? HOUR_MS, NARROW_JITTER);
     attemptIn(paymentId, schedule, nextAttemptMs);
-    onFailed(paymentId, { attempts, nextAttemptMs, error });
+    options.onFailed(paymentId, { attempts, nextAttemptMs, error });
   };
 
   const lookLater = (paymentId: string, schedule: Schedule<T>, leftMs: number): void => {
-    const { looks: before = 0, merchantId } = schedule;
-    schedule.looks = before + 1;
-    const waitsMs = looksMs(merchantId);
-    const waitMs = Math.min(waitsMs[before] ?? waitsMs.at(-1) ?? leftMs, leftMs);
+    const { looks = 0, merchantId } = schedule;
+    const waitsMs = options.looksMs(merchantId);
+    const waitMs = Math.min(waitsMs[looks] ?? waitsMs.at(-1) ?? leftMs, leftMs);
+    schedule.looks = looks + 1;
     attemptIn(paymentId, schedule, waitMs + jittered(PAST_FLIGHT_MS, NARROW_JITTER));
   };
 
   const attemptNow = async (paymentId: string, schedule: Schedule<T>): Promise<void> => {
     if (schedules.get(paymentId) !== schedule || stopped) return;
-    const isLook = schedule.looks !== undefined;
     schedule.queued = false;
-    const attempted = await attempt(paymentId, isLook).catch((error: unknown) => ({ error }));
+    const attempting = options.attempt(paymentId, schedule.looks !== undefined);
+    const attempted = await attempting.catch((error: unknown) => ({ error }));
     // Begun anew, or ended, meanwhile: this attempt decides nothing.
     if (schedules.get(paymentId) !== schedule || schedule.queued || stopped) return;
     if ('error' in attempted) return attemptLater(paymentId, schedule, attempted.error);
-    if (attempted.kind === 'resolved') return end(paymentId);
-    if (attempted.kind === 'waiting') {
-      if (isLook) return lookLater(paymentId, schedule, attempted.leftMs);
-      schedule.looks = 0;
-      return enqueue(paymentId, schedule);
-    }
-    delete schedule.looks;
-    if (attempted.kind === 'unresolved') attemptLater(paymentId, schedule);
+    if (attempted.kind === 'waiting') return lookLater(paymentId, schedule, attempted.leftMs);
+    schedule.looks = undefined;
+    if (attempted.kind === 'resolved') end(paymentId);
+    else if (attempted.kind === 'unresolved') attemptLater(paymentId, schedule);
     else attemptIn(paymentId, schedule, attempted.leftMs + jittered(PAST_FLIGHT_MS, NARROW_JITTER));
   };
 
@@ -117,15 +106,29 @@ export const createRetrySchedules = <T>(options: RetrySchedulesOptions<T>) => {
     void places.with(schedule.merchantId, undefined, () => attemptNow(paymentId, schedule));
   };
 
-  const known = (paymentId: string, merchantId: string): Schedule<T> | undefined => {
-    const before = schedules.get(paymentId);
-    if (before !== undefined || stopped || !room.take(merchantId)) return before;
-    const begun: Schedule<T> = {
-      ...{ merchantId, attempts: 0, nextAttemptAtMs: undefined, queued: false },
+  const open = (paymentId: string, merchantId: string): Schedule<T> | undefined => {
+    if (stopped || !room.take(merchantId)) return undefined;
+    const [queued, nextAttemptAtMs, looks] = [false, undefined, undefined];
+    const begun = {
+      merchantId,
+      attempts: 0,
+      looks,
+      nextAttemptAtMs,
+      queued,
       known: options.unknown,
     };
     schedules.set(paymentId, begun);
     return begun;
+  };
+
+  const beginAnew = (paymentId: string, merchantId: string, waitsMs?: number): void => {
+    const schedule = schedules.get(paymentId) ?? open(paymentId, merchantId);
+    if (schedule === undefined || stopped) return;
+    schedule.attempts = 0;
+    // The provider has just asked for the shopper, so that no look is due at once.
+    schedule.looks = waitsMs === undefined ? undefined : 1;
+    if (waitsMs === undefined) enqueue(paymentId, schedule);
+    else lookLater(paymentId, schedule, waitsMs);
   };
 
   const end = (paymentId: string): void => {
@@ -139,23 +142,11 @@ export const createRetrySchedules = <T>(options: RetrySchedulesOptions<T>) => {
   return {
     /** Undefined where it cannot begin. */
     begin: (paymentId: string, merchantId: string): Schedule<T> | undefined => {
-      const isNew = !schedules.has(paymentId);
-      const schedule = known(paymentId, merchantId);
-      if (isNew && schedule !== undefined) enqueue(paymentId, schedule);
-      return schedule;
+      if (!schedules.has(paymentId)) beginAnew(paymentId, merchantId);
+      return schedules.get(paymentId);
     },
-    /** Also where one runs: another operation of the payment is unresolved. */
-    beginAnew: (paymentId: string, merchantId: string): void => {
-      const schedule = known(paymentId, merchantId);
-      if (schedule === undefined || stopped) return;
-      schedule.attempts = 0;
-      enqueue(paymentId, schedule);
-    },
-    /** The provider has just asked for the shopper. */
-    beginToLook: (paymentId: string, merchantId: string, leftMs: number): void => {
-      const schedule = known(paymentId, merchantId);
-      if (schedule !== undefined && !stopped) lookLater(paymentId, schedule, leftMs);
-    },
+    /** Also where one runs: another operation is unresolved. `waitsMs`: how long for the shopper. */
+    beginAnew,
     end,
     /** The provider is back. Those of each merchant are asked about in turn. */
     attemptAll: (): void => {

@@ -84,11 +84,9 @@ export const knownOperations = (
     .map((one) => knownOf(payment, one, providers));
 
 const MINUTE_MS = 60_000;
-/** Between two looks whether the shopper was there (gaps §21): after 1, 5 and 15 minutes beside notices. */
-const LOOKS_MS = {
-  besideNotices: [MINUTE_MS, 4 * MINUTE_MS, 10 * MINUTE_MS],
-  alone: [MINUTE_MS],
-};
+/** Before each look whether the shopper was there (gaps §21); at once where a start finds it waiting. */
+const LOOKS_MS = [0, MINUTE_MS];
+const LOOKS_BESIDE_NOTICES_MS = [0, MINUTE_MS, 4 * MINUTE_MS, 10 * MINUTE_MS];
 
 const isDone = (state: PaymentState | undefined): boolean =>
   unresolvedOperations(state).length + unconfirmedOperations(state).length === 0;
@@ -182,7 +180,8 @@ const resolve = async (
   return payment;
 };
 
-const waitingOf = ({ inFlight, nowMs }: Recovery, { state }: LoadedPayment) => {
+/** How long the shopper may still come; undefined where none is waited for. */
+const waitsMsOf = ({ inFlight, nowMs }: Recovery, { state }: LoadedPayment) => {
   const { waitsUntil } = unresolvedOperations(state).find(inFlight.isWaiting) ?? {};
   return waitsUntil === undefined ? undefined : Date.parse(waitsUntil) - nowMs();
 };
@@ -202,7 +201,7 @@ const attempt = async (
     throw error;
   });
   if (payment === undefined) return { kind: 'resolved' };
-  const waitsMs = waitingOf(recovery, payment);
+  const waitsMs = waitsMsOf(recovery, payment);
   if (waitsMs !== undefined) return { kind: 'waiting', leftMs: waitsMs };
   payment = await confirmByAsking(recovery, payment, goOn);
   update(recovery, paymentId, payment);
@@ -215,7 +214,7 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
   const { paymentLog, queues, inFlight, nowMs } = deps;
   const schedules = createRetrySchedules<Known>({
     ...deps,
-    looksMs: (merchantId) => LOOKS_MS[deps.givesNotices(merchantId) ? 'besideNotices' : 'alone'],
+    looksMs: (merchant) => (deps.givesNotices(merchant) ? LOOKS_BESIDE_NOTICES_MS : LOOKS_MS),
     unknown: { operations: [] },
     attempt: (paymentId, isLook) => attempt(recovery, paymentId, isLook),
     onFailed: (paymentId, failed) =>
@@ -233,10 +232,8 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
   return {
     /** An operation ended here without a recorded outcome. An equal create joins `payment` from now on. */
     add: (paymentId: string, operationId: string, payment: LoadedPayment | undefined): void => {
-      const merchantId = payment?.state.merchantId ?? '';
-      const waitsMs = payment && waitingOf(recovery, payment);
-      if (waitsMs === undefined) schedules.beginAnew(paymentId, merchantId);
-      else schedules.beginToLook(paymentId, merchantId, waitsMs);
+      const waitsMs = payment && waitsMsOf(recovery, payment);
+      schedules.beginAnew(paymentId, payment?.state.merchantId ?? '', waitsMs);
       inFlight.sawEnd(operationId);
       if (payment !== undefined) note(recovery, payment);
     },

@@ -62,22 +62,11 @@ const changed = (endpoint: Endpoint, command: ChangeCommand): Decided => {
 };
 
 /** 0 where it may be done now. A clock that was put back by more than `inMs` makes nothing wait. */
-const againMs = (
-  doneAt: readonly string[],
-  { max, inMs }: { max: number; inMs: number },
-  nowMs: number,
-): number => {
-  const agesMs = doneAt.slice(-max).map((at) => Math.abs(nowMs - Date.parse(at)));
+const againMs = (doneAt: readonly string[], { max, inMs }: typeof TESTS, nowMs: number): number => {
+  const agesMs = doneAt.map((at) => Math.abs(nowMs - Date.parse(at)));
   const recent = agesMs.filter((ageMs) => ageMs < inMs);
   return recent.length < max ? 0 : inMs - Math.max(...recent);
 };
-
-const LIMITED: ReadonlySet<EndpointCommand['kind']> = new Set([
-  'create',
-  'change',
-  'rotate',
-  'resend',
-]);
 
 /** By the events of the merchant's endpoints. 0 for a deletion, and for what the service itself disables. */
 export const changeAgainMs = (
@@ -85,13 +74,10 @@ export const changeAgainMs = (
   events: readonly Pick<RecordedEvent, 'event' | 'time'>[],
   nowMs: number,
 ): number => {
-  if (!LIMITED.has(kind)) return 0;
+  if (kind === 'test' || kind === 'delete' || kind === 'disable') return 0;
   const changes = events.filter(({ event }) => event.type !== 'WebhookTestRequested');
-  return againMs(
-    changes.map(({ time }) => time),
-    CHANGES,
-    nowMs,
-  );
+  const changedAt = changes.slice(-CHANGES.max).map(({ time }) => time);
+  return againMs(changedAt, CHANGES, nowMs);
 };
 
 /** `identity` is that of a request with an `Idempotency-Key`. */
