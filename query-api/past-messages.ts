@@ -4,7 +4,7 @@ import { followPaymentStates, type PaymentStates } from '../shared/event-store/p
 import type { LogEvent } from '../shared/event-store/port.ts';
 import { isWanted, messageAt } from '../shared/webhooks/message.ts';
 
-export type Wanted = { eventTypes?: readonly string[] | undefined };
+type Wanted = { eventTypes?: readonly string[] | undefined };
 
 /** Empty for an event that is not sent. */
 export const messageText = async (

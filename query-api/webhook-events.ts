@@ -14,7 +14,7 @@ import { type Streams, serverSent } from '../shared/http/server/streams.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { SUBSCRIBABLE_TYPES } from '../shared/webhooks/message.ts';
 import { listenKey, secretTextOf, type WebhookSecret } from '../shared/webhooks/signer.ts';
-import { messageText, type Wanted } from './past-messages.ts';
+import { messageText } from './past-messages.ts';
 
 export type WebhookEventDeps = {
   webhookEvents: {

@@ -218,7 +218,7 @@ export const WEBHOOK_ROUTES = {
     },
     handle: async (api, input, reply) => {
       const { endpointId, content } = input;
-      const command = { kind: 'test', endpointId, nowMs: Date.now() } as const;
+      const command = { kind: 'test', endpointId } as const;
       const show = ({ events }: Stored) => ({ eventId: events.at(-1)?.id });
       return handled(api, input, command, reply.code(202), show, content);
     },

@@ -108,15 +108,8 @@ export const createRetrySchedules = <T>(options: RetrySchedulesOptions<T>) => {
 
   const open = (paymentId: string, merchantId: string): Schedule<T> | undefined => {
     if (stopped || !room.take(merchantId)) return undefined;
-    const [queued, nextAttemptAtMs, looks] = [false, undefined, undefined];
-    const begun = {
-      merchantId,
-      attempts: 0,
-      looks,
-      nextAttemptAtMs,
-      queued,
-      known: options.unknown,
-    };
+    const now = { looks: undefined, nextAttemptAtMs: undefined, queued: false };
+    const begun = { merchantId, attempts: 0, ...now, known: options.unknown };
     schedules.set(paymentId, begun);
     return begun;
   };

@@ -18,14 +18,13 @@ export type EndpointCommand =
   | { kind: 'rotate'; endpointId: string; oldExpiresAt: string }
   | ({ kind: 'disable' } & DataOf<'WebhookEndpointDisabled'>)
   | ({ kind: 'delete' } & DataOf<'WebhookEndpointDeleted'>)
-  | { kind: 'test'; endpointId: string; nowMs: number }
+  | { kind: 'test'; endpointId: string }
   | ({ kind: 'resend' } & DataOf<'WebhookResendRequested'>);
 
 /** No events where nothing changes. */
 export type Decided =
   | { kind: 'events'; events: WebhookEvent[] }
   | { kind: 'unknown endpoint' }
-  | { kind: 'too soon'; againMs: number }
   | { kind: 'rejected'; why: string };
 
 const decided = (...events: WebhookEvent[]): Decided => ({ kind: 'events', events });
@@ -61,23 +60,26 @@ const changed = (endpoint: Endpoint, command: ChangeCommand): Decided => {
   return decided({ type: 'WebhookEndpointChanged', data: { endpointId, ...fields } }, ...events);
 };
 
-/** 0 where it may be done now. A clock that was put back by more than `inMs` makes nothing wait. */
-const againMs = (doneAt: readonly string[], { max, inMs }: typeof TESTS, nowMs: number): number => {
-  const agesMs = doneAt.map((at) => Math.abs(nowMs - Date.parse(at)));
-  const recent = agesMs.filter((ageMs) => ageMs < inMs);
-  return recent.length < max ? 0 : inMs - Math.max(...recent);
-};
-
-/** By the events of the merchant's endpoints. 0 for a deletion, and for what the service itself disables. */
-export const changeAgainMs = (
-  { kind }: EndpointCommand,
+/**
+ * By the events of the merchant's endpoints; 0 where it may be done now. A deletion never waits, nor does what
+ * the service disables, nor anything for a clock that was put back by more than `inMs`.
+ */
+export const againMs = (
+  command: EndpointCommand,
   events: readonly Pick<RecordedEvent, 'event' | 'time'>[],
   nowMs: number,
 ): number => {
-  if (kind === 'test' || kind === 'delete' || kind === 'disable') return 0;
-  const changes = events.filter(({ event }) => event.type !== 'WebhookTestRequested');
-  const changedAt = changes.slice(-CHANGES.max).map(({ time }) => time);
-  return againMs(changedAt, CHANGES, nowMs);
+  const { kind } = command;
+  if (kind === 'delete' || kind === 'disable') return 0;
+  const { max, inMs } = kind === 'test' ? TESTS : CHANGES;
+  const isOfKind = ({ event: { type, data } }: Pick<RecordedEvent, 'event'>): boolean =>
+    kind === 'test'
+      ? type === 'WebhookTestRequested' && data.endpointId === command.endpointId
+      : type !== 'WebhookTestRequested';
+  const last = events.filter(isOfKind).slice(-max);
+  const agesMs = last.map(({ time }) => Math.abs(nowMs - Date.parse(time)));
+  const recent = agesMs.filter((ageMs) => ageMs < inMs);
+  return recent.length < max ? 0 : inMs - Math.max(...recent);
 };
 
 /** `identity` is that of a request with an `Idempotency-Key`. */
@@ -111,11 +113,8 @@ export const decideEndpoint = (
     }
     case 'delete':
       return decided({ type: 'WebhookEndpointDeleted', data: { endpointId } });
-    case 'test': {
-      const testAgainMs = againMs(endpoint.testedAt, TESTS, command.nowMs);
-      if (testAgainMs > 0) return { kind: 'too soon', againMs: testAgainMs };
+    case 'test':
       return decided({ type: 'WebhookTestRequested', data: { endpointId, ...keyed } });
-    }
     case 'resend': {
       if (endpoint.disabled !== undefined)
         return rejected('the endpoint is DISABLED; enable it first');

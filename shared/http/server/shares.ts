@@ -1,7 +1,8 @@
 /**
- * What requests share without waiting for it; one merchant takes at most half of each. A request has one of MAX_IN_FLIGHT
- * places from its last check before the body until its response is out. Responses that clients do not read
- * would stay in memory without end: they are bounded, and slow clients disconnected.
+ * What requests share. They wait for some of it, in turn (gaps §27). Of the places of MAX_IN_FLIGHT, which a
+ * request has from its last check before the body until its response is out, one merchant takes at most half.
+ * Responses that clients do not read would stay in memory without end: they are bounded as well, and slow
+ * clients disconnected.
  */
 import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
@@ -47,19 +48,17 @@ export type Lifecycle = {
 
 /** A merchant may take `ofOneMin` in any case, so that a small `max` is not halved. */
 export const createShares = (max: number, ofOneMin = 1) => {
-  const { fits, add, taken, takenBy } = createTurns(
-    max,
-    Math.max(Math.ceil(max / OF_A_MERCHANT), ofOneMin),
-  );
+  const turns = createTurns(max, Math.max(Math.ceil(max / OF_A_MERCHANT), ofOneMin));
   const unauthenticatedMax = Math.ceil(max / OF_UNAUTHENTICATED);
   return {
     /** `merchantId` is undefined for a request without a token. */
-    isFull: (merchantId = UNAUTHENTICATED): boolean =>
-      !fits(merchantId) ||
-      (merchantId === UNAUTHENTICATED && takenBy(merchantId) >= unauthenticatedMax),
+    isFull: (merchantId?: string): boolean =>
+      merchantId === undefined
+        ? turns.takenBy(UNAUTHENTICATED) >= unauthenticatedMax || !turns.fits(UNAUTHENTICATED)
+        : !turns.fits(merchantId),
     /** A negative amount gives it back. */
-    take: (merchantId = UNAUTHENTICATED, amount: number): void => add(merchantId, amount),
-    taken,
+    take: (merchantId = UNAUTHENTICATED, amount: number): void => turns.add(merchantId, amount),
+    taken: turns.taken,
   };
 };
 type Shares = ReturnType<typeof createShares>;
