@@ -24,7 +24,7 @@ import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
 import { breakLine, COMPLETENESS_HEADER, GUARANTEE_HEADER, scopeHeaders } from './export-lines.ts';
 import { rejectBusy, sendLive } from './live.ts';
-import { eventText, exportTexts, isLongPage, type LogRequest, logPage, longPage } from './log.ts';
+import { eventText, exportTexts, type LogRequest, pageText } from './log.ts';
 import {
   LogParameters,
   NO_EVENTS_POSITION,
@@ -78,11 +78,8 @@ const exportLog = async (deps: AuditDeps, { principal, query }: LogInput, reply:
 };
 
 const sendPage = async (deps: AuditDeps, { principal, query }: LogInput, reply: FastifyReply) => {
-  const { store: log, merchants } = deps;
   const args = { requested: query, only: onlyOf(principal) };
-  if (!isLongPage(args))
-    return sendJson(reply, await logPage({ log, merchants }, query, args.only));
-  const text = await inTurn('past', reply, () => longPage(deps, args));
+  const text = await inTurn('past', reply, () => pageText(deps, args));
   return text === undefined ? reply : reply.type(JSON_TYPE).send(text);
 };
 

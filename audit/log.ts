@@ -59,17 +59,13 @@ export const exportTexts = (
 ): AsyncGenerator<string, void> =>
   scanLog(deps.store, { ...order(deps, args), job: 'texts', signal });
 
-/** A short page costs less than its message to another thread. */
-export const isLongPage = ({ requested, only }: Args): boolean =>
-  isFiltered(requested, only) || (requested.limit ?? LIMIT) > LIMIT;
-
 /** Writing the JSON text is a part of the work. */
 export const page: LogScan<Args, never, string> = async (log, { requested, only }, { call }) => {
   const merchants = createMerchantLookup(log, readModelsOver(call));
   return JSON.stringify(await logPage({ log, merchants }, requested, only));
 };
 
-export const longPage = (deps: Deps, args: Args): Promise<string> =>
+export const pageText = (deps: Deps, args: Args): Promise<string> =>
   resultOf(scanLog<never, string>(deps.store, { ...order(deps, args), job: 'page' }));
 
 type Owned = { log: Pick<LogReader, 'end' | 'stored'>; merchants: MerchantLookup };
@@ -84,7 +80,7 @@ const inSpan = (time: string, { fromTime, toTime }: LogRequest): boolean =>
   (fromTime === undefined || time >= fromTime) && (toTime === undefined || time < toTime);
 
 /** A page may then look at more events than it shows. */
-export const isFiltered = ({ fromTime, toTime }: LogRequest, only: string | undefined): boolean =>
+const isFiltered = ({ fromTime, toTime }: LogRequest, only: string | undefined): boolean =>
   only !== undefined || fromTime !== undefined || toTime !== undefined;
 
 /** An event with no time, or perhaps a changed one, is part of every span. */

@@ -1,12 +1,4 @@
 /** Breaker, turns, metrics and spans around every provider (gaps §7). No call is sent twice. */
-import {
-  CircuitState,
-  ConsecutiveBreaker,
-  circuitBreaker,
-  handleWhenResult,
-  type IBackoff,
-  type IBackoffFactory,
-} from 'cockatiel';
 import { isOtherProvider } from '../../shared/payment/state.ts';
 import { type StartTimer, startTimer as startNodeTimer } from '../../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
@@ -15,10 +7,8 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import { withSpan } from '../../shared/runtime/tracing.ts';
 import {
   type NotSentReason,
-  type Opened,
   OTHER_PROVIDER,
   type Provider,
-  type ProviderOperation,
   type ProviderOutcome,
   type Unknown,
 } from './port.ts';
@@ -51,43 +41,25 @@ export type Said = { outcome: string; reason?: string; account?: string };
 const NOT_SENT: ProviderOutcome = { outcome: 'NOT_SENT' };
 
 /** A rejection by the provider says nothing about the line to it. */
-const couldNotBeSent = (response: unknown): boolean => {
-  const outcome = response as ProviderOutcome | undefined;
-  if (outcome?.outcome !== 'NOT_SENT' || outcome.byProvider === true) return false;
-  return (outcome.reason ?? 'unreachable') === 'unreachable';
-};
-
-/** The library's wall clock, set back by an hour, would keep it open for an hour. */
-const onlyForward = (openMs: number, nowMs: () => number): IBackoffFactory<unknown> => {
-  const next = (): IBackoff<unknown> => {
-    const until = nowMs() + openMs;
-    return {
-      get duration() {
-        return nowMs() < until ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
-      },
-      next,
-    };
-  };
-  return { next };
-};
+const couldNotBeSent = (said: ProviderOutcome): boolean =>
+  said.outcome === 'NOT_SENT' &&
+  said.byProvider !== true &&
+  (said.reason ?? 'unreachable') === 'unreachable';
 
 /** Protects `execute`; other calls are only measured, the ledger's are not. */
 export const resilient = (
   provider: Provider,
   options: ResilienceOptions = {},
 ): ResilientProvider => {
-  const { callsMax = 256, turnWaitMsMax = 1000 } = options;
+  const { callsMax = 256, turnWaitMsMax = 1000, halfOpenAfterMs = 1000 } = options;
   const { nowMs = () => performance.now(), startTimer = startNodeTimer } = options;
   const { onCall = () => undefined, onResponse = () => undefined } = options;
   const places = createTurns(callsMax);
-  const breaker = circuitBreaker(handleWhenResult(couldNotBeSent), {
-    halfOpenAfter: onlyForward(options.halfOpenAfterMs ?? 1000, nowMs),
-    breaker: new ConsecutiveBreaker(FAILURES_TO_OPEN),
-  });
-
-  /** Operations in a row without a response. */
-  let unanswered = 0;
+  /** Operations in a row that could not be sent, and without a response. */
+  let [unsent, unanswered] = [0, 0];
+  let [tryAtMs, isTrying] = [0, false];
   let onBack = (): void => undefined;
+
   const noteResponse = (): void => {
     const wasAway = unanswered >= FAILURES_TO_OPEN;
     unanswered = 0;
@@ -117,41 +89,37 @@ export const resilient = (
     return measured(operation, span);
   };
 
-  const throughBreaker = (send: () => Promise<ProviderOutcome>): Promise<ProviderOutcome> => {
-    // The library would let all calls wait for the one that tries the line, past their timeout.
-    if (breaker.state === CircuitState.HalfOpen) return Promise.resolve(NOT_SENT);
-    return breaker.execute(send);
+  const isOpen = (): boolean => unsent >= FAILURES_TO_OPEN;
+
+  const throughBreaker = async (send: () => Promise<ProviderOutcome>): Promise<ProviderOutcome> => {
+    const tries = isOpen();
+    // No call waits for the one that tries the line.
+    if (tries && (isTrying || nowMs() < tryAtMs)) return NOT_SENT;
+    isTrying ||= tries;
+    const outcome = await send().catch((): Unknown => ({ outcome: 'UNKNOWN', reason: 'failed' }));
+    if (tries) isTrying = false;
+    const isUnsent = couldNotBeSent(outcome);
+    unsent = isUnsent ? unsent + 1 : 0;
+    if (isUnsent) tryAtMs = nowMs() + halfOpenAfterMs;
+    if (isUnsent || outcome.outcome === 'UNKNOWN') unanswered += 1;
+    return outcome;
   };
 
-  /** False where it does not come in time. */
-  const waitForTurn = async (merchantId: string): Promise<boolean> => {
+  const waitForTurn = async (merchantId: string): Promise<void> => {
     const late = new AbortController();
     const stopWaiting = startTimer(() => late.abort(), turnWaitMsMax);
-    const hasTurn = places.wait(merchantId, late.signal).then(
-      () => true,
-      () => false,
-    );
-    return hasTurn.finally(stopWaiting);
+    await places.wait(merchantId, late.signal).finally(stopWaiting);
   };
 
-  const execute = async (
-    operation: ProviderOperation,
-    opened: Opened,
-  ): Promise<ProviderOutcome> => {
+  const execute: Provider['execute'] = async (operation, opened) => {
     const { merchantId, kind } = operation;
-    if (!places.take(merchantId) && !(await waitForTurn(merchantId))) return NOT_SENT;
-    let sent = false;
-    const send = async (): Promise<ProviderOutcome> => {
-      sent = true;
-      const outcome = await traced(kind, () => provider.execute(operation, opened));
-      if (outcome.outcome === 'UNKNOWN' || couldNotBeSent(outcome)) unanswered += 1;
-      return outcome;
-    };
     try {
-      return await throughBreaker(send);
+      if (!places.take(merchantId)) await waitForTurn(merchantId);
     } catch {
-      // An open breaker. A provider that threw may have acted.
-      return sent ? { outcome: 'UNKNOWN', reason: 'failed' } : NOT_SENT;
+      return NOT_SENT;
+    }
+    try {
+      return await throughBreaker(() => traced(kind, () => provider.execute(operation, opened)));
     } finally {
       places.giveBack(merchantId);
     }
@@ -165,7 +133,7 @@ export const resilient = (
     fence: (question) => traced('FENCE', () => provider.fence(question)),
     laterResults: (question) => traced('LATER', () => provider.laterResults(question)),
     paymentOf: (...notice) => measured('NOTICE', () => provider.paymentOf(...notice)),
-    breakerOpen: () => breaker.state !== CircuitState.Closed,
+    breakerOpen: isOpen,
     onBack: (listener) => {
       onBack = listener;
     },

@@ -74,7 +74,11 @@ test('a request whose turn comes too late is 503 and stores nothing', async () =
 
 test.each<[string, number, EndpointCommand]>([
   ['tests of an endpoint', 4, { kind: 'test', endpointId: endpoint.endpointId }],
-  ['changes', 19, { kind: 'resend', endpointId: endpoint.endpointId, since: '2000-01-01' }],
+  [
+    'changes',
+    19,
+    { kind: 'resend', endpointId: endpoint.endpointId, since: '2000-01-01T00:00:00.000Z' },
+  ],
 ])(
   'of %s that several processes request at a time, %d a minute are stored',
   async (_, max, command) => {
