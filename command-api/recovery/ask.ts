@@ -117,16 +117,16 @@ const askAndRecord = async (
   return recorded;
 };
 
-/** Call it in the payment's queue. A false `mayAsk` stops it before a question. */
+/** Call it in the payment's queue. A false `goOn` stops it between two questions. */
 export const resolveByAsking = async (
   deps: AskDeps,
   paymentId: string,
-  mayAsk: (operation: Operation) => boolean,
+  goOn: () => boolean,
 ): Promise<LoadedPayment | undefined> => {
   let payment = await deps.paymentLog.load(paymentId, 'store');
   for (const operation of unresolvedOperations(payment?.state)) {
     // One question may take the provider's whole timeout.
-    if (payment === undefined || !mayAsk(operation)) break;
+    if (payment === undefined || !goOn()) break;
     payment = await askAndRecord(deps, payment, operation);
   }
   return payment;

@@ -10,7 +10,7 @@ import {
 } from '../../shared/runtime/back-off.ts';
 import { createTurns } from '../../shared/runtime/fair-turns.ts';
 
-/** `too early`: a call may still run elsewhere. `waiting`: for the shopper; only a look asks then. */
+/** `too early`: a call may still run elsewhere. `waiting`: for the shopper. */
 export type Attempted =
   | { kind: 'unresolved' }
   | { kind: 'resolved' }
@@ -26,7 +26,7 @@ type RetrySchedulesOptions<T> = {
   startTimer?: StartTimer;
   /** What is known of a payment whose schedule begins. */
   unknown: T;
-  attempt(paymentId: string, isLook: boolean): Promise<Attempted>;
+  attempt(paymentId: string): Promise<Attempted>;
   onFailed(paymentId: string, failed: FailedAttempt): void;
 };
 
@@ -85,8 +85,7 @@ export const createRetrySchedules = <T>(options: RetrySchedulesOptions<T>) => {
   const attemptNow = async (paymentId: string, schedule: Schedule<T>): Promise<void> => {
     if (schedules.get(paymentId) !== schedule || stopped) return;
     schedule.queued = false;
-    const attempting = options.attempt(paymentId, schedule.looks !== undefined);
-    const attempted = await attempting.catch((error: unknown) => ({ error }));
+    const attempted = await options.attempt(paymentId).catch((error: unknown) => ({ error }));
     // Begun anew, or ended, meanwhile: this attempt decides nothing.
     if (schedules.get(paymentId) !== schedule || schedule.queued || stopped) return;
     if ('error' in attempted) return attemptLater(paymentId, schedule, attempted.error);
@@ -118,8 +117,7 @@ export const createRetrySchedules = <T>(options: RetrySchedulesOptions<T>) => {
     const schedule = schedules.get(paymentId) ?? open(paymentId, merchantId);
     if (schedule === undefined || stopped) return;
     schedule.attempts = 0;
-    // The provider has just asked for the shopper, so that no look is due at once.
-    schedule.looks = waitsMs === undefined ? undefined : 1;
+    schedule.looks = undefined;
     if (waitsMs === undefined) enqueue(paymentId, schedule);
     else lookLater(paymentId, schedule, waitsMs);
   };

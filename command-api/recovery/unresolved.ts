@@ -84,9 +84,9 @@ export const knownOperations = (
     .map((one) => knownOf(payment, one, providers));
 
 const MINUTE_MS = 60_000;
-/** Before each look whether the shopper was there (gaps §21); at once where a start finds it waiting. */
-const LOOKS_MS = [0, MINUTE_MS];
-const LOOKS_BESIDE_NOTICES_MS = [0, MINUTE_MS, 4 * MINUTE_MS, 10 * MINUTE_MS];
+/** Before each look whether the shopper was there (gaps §21); a start asks as about any operation. */
+const LOOKS_MS = [MINUTE_MS];
+const LOOKS_BESIDE_NOTICES_MS = [MINUTE_MS, 4 * MINUTE_MS, 10 * MINUTE_MS];
 
 const isDone = (state: PaymentState | undefined): boolean =>
   unresolvedOperations(state).length + unconfirmedOperations(state).length === 0;
@@ -173,9 +173,9 @@ const update = (recovery: Recovery, paymentId: string, payment?: LoadedPayment):
 const resolve = async (
   recovery: Recovery,
   paymentId: string,
-  mayAsk: (operation: Operation) => boolean = () => true,
+  goOn = () => true,
 ): Promise<LoadedPayment | undefined> => {
-  const payment = await resolveByAsking(recovery, paymentId, mayAsk);
+  const payment = await resolveByAsking(recovery, paymentId, goOn);
   update(recovery, paymentId, payment);
   return payment;
 };
@@ -186,15 +186,10 @@ const waitsMsOf = ({ inFlight, nowMs }: Recovery, { state }: LoadedPayment) => {
   return waitsUntil === undefined ? undefined : Date.parse(waitsUntil) - nowMs();
 };
 
-const attempt = async (
-  recovery: Recovery,
-  paymentId: string,
-  isLook: boolean,
-): Promise<Attempted> => {
+const attempt = async (recovery: Recovery, paymentId: string): Promise<Attempted> => {
   const { queues, schedules, inFlight } = recovery;
   const { goOn } = schedules;
-  const mayAsk = (operation: Operation) => goOn() && (isLook || !inFlight.isWaiting(operation));
-  const resolving = queues.run(paymentId, () => resolve(recovery, paymentId, mayAsk));
+  const resolving = queues.run(paymentId, () => resolve(recovery, paymentId, goOn));
   let payment = await resolving.catch((error: unknown) => {
     if (error instanceof StreamNotWhole && schedules.get(paymentId)?.known.isOnlyParked)
       return undefined;
@@ -216,7 +211,7 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
     ...deps,
     looksMs: (merchant) => (deps.givesNotices(merchant) ? LOOKS_BESIDE_NOTICES_MS : LOOKS_MS),
     unknown: { operations: [] },
-    attempt: (paymentId, isLook) => attempt(recovery, paymentId, isLook),
+    attempt: (paymentId) => attempt(recovery, paymentId),
     onFailed: (paymentId, failed) =>
       logFailed(deps, paymentId, schedules.get(paymentId)?.known.operations ?? [], failed),
   });

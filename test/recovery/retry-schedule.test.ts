@@ -5,10 +5,7 @@ import { manualClock } from '../support/manual-clock.ts';
 import { until } from '../support/until.ts';
 
 describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
-  const retrySchedulesOver = (
-    attempt: (id: string, isLook: boolean) => Promise<Attempted>,
-    delaysMs: number[],
-  ) => {
+  const retrySchedulesOver = (attempt: (id: string) => Promise<Attempted>, delaysMs: number[]) => {
     const failed: { attempts: number; nextAttemptMs: number }[] = [];
     const clock = manualClock();
     const onFailed = (_id: string, step: { attempts: number; nextAttemptMs: number }) =>
