@@ -106,7 +106,7 @@ const rejectOutcome = (
   return reject(reply, code, [outcome.why]);
 };
 
-/** In its merchant's turn (gaps §7); `show` makes the body of the response to what is stored. */
+/** `show` makes the body of the response to what is stored. */
 export const handled = async (
   { webhooks, commands, requestBudgetMs, waiting }: WebhookDeps,
   { principal, arrivedAtMs }: Arrived,
@@ -119,12 +119,9 @@ export const handled = async (
   const context = contextOf(senderOf(principal, reply));
   const request = keyed && requestOf(commands, merchantId, command, keyed);
   const budget = startBudget(requestBudgetMs, arrivedAtMs);
-  const { endpoints } = reply.server.lifecycle.turns;
-  const task = endpoints.with(merchantId, undefined, async () => {
-    if (budget.leftMs() === 0) throw new BudgetSpent();
-    budget.appending = true;
-    return handleEndpointCommand(webhooks.store, merchantId, command, context, budget, request);
-  });
+  if (budget.leftMs() === 0) return outOfTime(reply, false);
+  const { store } = webhooks;
+  const task = handleEndpointCommand(store, merchantId, command, context, budget, request);
   try {
     const outcome = await withinBudget(task, budget, waiting);
     if (outcome.kind !== 'stored') return rejectOutcome(outcome, command, reply);
@@ -132,7 +129,7 @@ export const handled = async (
     return sendJson(reply, await show(outcome));
   } catch (error) {
     if (error instanceof RevisionConflict) return outOfTime(reply, false);
-    if (error instanceof BudgetSpent) return outOfTime(reply, budget.appending === true);
+    if (error instanceof BudgetSpent) return outOfTime(reply, true);
     throw error;
   }
 };

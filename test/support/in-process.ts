@@ -9,7 +9,7 @@ import { expect } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { type JWTPayload, SignJWT } from 'jose';
 import type { LedgerEntry, Provider } from '../../command-api/provider/port.ts';
-import { openService } from '../../embedded/compose.ts';
+import { openService, type Wrappers } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { type ErrorCode, messageOf } from '../../shared/http/errors.ts';
@@ -127,9 +127,8 @@ export const openApp = async (settings: Record<string, string> = {}, metrics = c
 };
 
 /** What a service is opened over: a copy of a folder, and a provider in the place of its simulator. */
-export type OpenedOver = {
+export type OpenedOver = Wrappers & {
   folder?: string;
-  provider?: (own: Provider) => Provider;
   unresolvedAfterMs?: number;
 };
 
@@ -157,7 +156,8 @@ export const openInProcess = async (
           provider = over.provider?.(own) ?? own;
           return faults.wrap(provider);
         },
-        readModels: readModels.wrap,
+        ...(over.store && { store: over.store }),
+        readModels: (own) => readModels.wrap(over.readModels?.(own) ?? own),
         unresolvedAfterMs: over.unresolvedAfterMs,
       },
     );

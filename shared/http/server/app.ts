@@ -232,6 +232,7 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
     places: createShares(options.maxInFlight, PLACES_OF_ONE_MIN),
     unread: createShares(UNREAD_BYTES_MAX),
     turns: createRequestTurns(),
+    turnMs: 5_000,
     closing: false,
     refusing: false,
   };

@@ -40,6 +40,8 @@ export type Lifecycle = {
   readonly places: Shares;
   readonly unread: Shares;
   readonly turns: RequestTurns;
+  /** For so long a request waits for its turn; tests shorten it. */
+  turnMs: number;
   /** Not ready, and each response is the last of its connection. */
   closing: boolean;
   /** New requests are 503. */
@@ -63,7 +65,6 @@ export const createShares = (max: number, ofOneMin = 1) => {
 };
 type Shares = ReturnType<typeof createShares>;
 
-const TURN_MS_MAX = 5_000;
 const LATE = ['the turn of this request did not come in time'];
 
 /**
@@ -75,11 +76,11 @@ export const inTurn = async <T>(
   reply: FastifyReply,
   work: () => Promise<T>,
 ): Promise<T | undefined> => {
-  const turns = reply.server.lifecycle.turns[name];
-  const late = AbortSignal.timeout(TURN_MS_MAX);
+  const { turns, turnMs } = reply.server.lifecycle;
+  const late = AbortSignal.timeout(turnMs);
   const begin = async () => (reply.raw.destroyed ? undefined : work());
   try {
-    return await turns.with(merchantOf(reply), late, begin);
+    return await turns[name].with(merchantOf(reply), late, begin);
   } catch (error) {
     if (error !== late.reason) throw error;
     reject(reply, 'SERVICE_UNAVAILABLE', LATE, RETRY_LATER);
