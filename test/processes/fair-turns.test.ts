@@ -276,7 +276,7 @@ test('a request whose turn does not come in time is 503, and the next one has it
     const text = await inTurn('searches', reply, () => first.promise);
     return text === undefined ? reply : reply.send(text);
   });
-  const ask = () => app.inject({ method: 'GET', url: '/' });
+  const ask = async () => app.inject({ method: 'GET', url: '/' });
   const waiting = ask();
   const late = await ask();
   expect([late.statusCode, late.headers['retry-after'], late.json()]).toMatchObject([
