@@ -28,6 +28,8 @@ type Shared = {
   begun(): number;
   /** A token of all merchants is for it as well. */
   isForAll?: boolean;
+  /** Once what was asked for before has begun, or waits. */
+  settled?(): Promise<unknown>;
 };
 
 /** Counts what hangs, until it is released. */
@@ -160,7 +162,7 @@ const byRoad =
       release();
       await service[Symbol.asyncDispose]();
     });
-    let accepted = 0;
+    let [asked, responded, accepted] = [0, 0, 0];
     const ask = async (merchantId: string): Promise<void> => {
       const token = await signToken({ merchant_id: merchantId, sub: 'ann', scope: SCOPE });
       const { status } = await fetch(`${url}${path}`, {
@@ -169,12 +171,21 @@ const byRoad =
         body: body === undefined ? null : JSON.stringify(body),
         signal: leaving.signal,
       });
+      responded += 1;
       if (status === 200) accepted += 1;
     };
     return {
-      ask: (merchantId) => void ask(merchantId).catch(() => undefined),
+      ask: (merchantId) => {
+        asked += 1;
+        ask(merchantId).catch(() => undefined);
+      },
       begun: isCounted ? () => accepted : begun,
       isForAll: !path.startsWith('/api/'),
+      settled: async () => {
+        const arrived = () => responded + service.inFlight() + begun();
+        await until('all have arrived', () => arrived() >= asked);
+        for (let n = 0; n < 3; n += 1) await fetch(`${url}/health/live`);
+      },
     };
   };
 const STREAM = 'text/event-stream';
@@ -257,9 +268,11 @@ const roads = ROWS.flatMap((row) =>
 );
 
 test.each(roads)('$name, by $road: $ofOne of $places', async ({ places, ofOne, open }) => {
-  const { ask, begun, isForAll = true } = await open();
+  const { ask, begun, isForAll = true, settled = () => Promise.resolve() } = await open();
   for (let n = 0; n < Math.min(places, ofOne + 8); n += 1) ask('m_first');
   await until('one merchant has its most', () => begun() >= ofOne);
+  await settled();
+  expect(begun()).toBe(ofOne);
   ask('m_other');
   await until('another one has begun', () => begun() > ofOne);
   expect(begun()).toBe(ofOne + 1);

@@ -175,6 +175,8 @@ export const openInProcess = async (
       const { entries = [] } = (await provider?.ledger(null, 1000)) ?? {};
       return paymentId === undefined ? entries : entries.filter((e) => e.paymentId === paymentId);
     },
+    /** Requests that have no response yet; one that is streamed is none of them. */
+    inFlight: (): number => service.app.lifecycle.places.taken(),
     /** Listens on a free port of loopback, for a client of its own; gives the address. */
     listen: () => service.app.listen({ host: '127.0.0.1', port: 0 }),
     /** Opens the service again over the same folder, after `meanwhile` has had the folder to itself. */
