@@ -23,8 +23,6 @@ export type AuditDeps = {
   /** Of the key whose seals are trusted, in base64url; undefined where this process has none. */
   sealingKey: string | undefined;
   keptHeads: () => HeadFile | undefined;
-  /** `now` is true while the log is verified: for one client at a time. */
-  verifying: { now: boolean };
 };
 
 /** Undefined where the actor may see every merchant's events. */

@@ -4,6 +4,7 @@ import { logIdOf } from '../shared/event-store/chain.ts';
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
 import type { Manifest } from '../shared/event-store/manifest.ts';
 import { type RoutesOf, routeWith } from '../shared/http/route.ts';
+import { inTurn } from '../shared/http/server/shares.ts';
 import { NDJSON } from '../shared/http/server/streams.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import { type AuditDeps, asLines, onlyOf } from './deps.ts';
@@ -173,8 +174,11 @@ export const EXPORT_ROUTES = {
       if (!deps.streams.take(reply)) return rejectBusy(reply);
       if (paymentId === undefined) {
         if (await beginLogRead(deps, requested.from, reply, 'EXPORT')) return reply;
-        const whole = await exportOfLog(deps, requested, onlyOf(principal));
-        return sendExport(deps, withManifest(whole, deps.sign), reply);
+        const send = async () => {
+          const whole = await exportOfLog(deps, requested, onlyOf(principal));
+          return sendExport(deps, withManifest(whole, deps.sign), reply);
+        };
+        return (await inTurn('past', reply, send)) ?? reply;
       }
       const found = await findHistory(deps, { principal, paymentId }, reply, 'EXPORT');
       if (found === undefined) return reply;

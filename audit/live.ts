@@ -1,15 +1,13 @@
 /** Live streams of events: from a place of the log until the token's end (docs/audit.md). */
 import type { FastifyReply } from 'fastify';
-import type { EventStore, Position, SubscriptionItem } from '../shared/event-store/port.ts';
+import type { LogEvent, Position } from '../shared/event-store/port.ts';
+import { scanLog } from '../shared/event-store/scan-log.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../shared/http/errors.ts';
-import { whenGone } from '../shared/http/server/shares.ts';
-import {
-  EVENT_STREAM,
-  KEEP_ALIVE,
-  type Streams,
-  serverSent,
-} from '../shared/http/server/streams.ts';
+import { inTurn, whenGone } from '../shared/http/server/shares.ts';
+import { EVENT_STREAM, KEEP_ALIVE, serverSent } from '../shared/http/server/streams.ts';
+import type { AuditDeps } from './deps.ts';
+import { scanCalls } from './merchants.ts';
 import { NO_LAST_ID, NO_POSITION_NOR_NOW, rejectPlace, startOf } from './parameters.ts';
 
 export const RETRY = 'retry: 1000\n\n';
@@ -44,45 +42,95 @@ async function* untilExpiry(
   }
 }
 
-/** Waits for the first item. Throws RangeError where `after` is no position. */
-const openSubscription = async (
-  store: Pick<EventStore, 'subscribe'>,
-  after: Position | null,
-  signal: AbortSignal,
-) => {
-  const items = store.subscribe(after, signal)[Symbol.asyncIterator]();
-  const first = await items.next();
-  return (async function* (): AsyncGenerator<SubscriptionItem> {
-    if (first.done !== true) yield first.value;
-    yield* { [Symbol.asyncIterator]: () => items };
-  })();
+type LiveDeps = Pick<AuditDeps, 'store' | 'streams' | 'merchants'> &
+  Parameters<typeof scanCalls>[0];
+
+type Requested = {
+  principal: Principal;
+  from: string | undefined;
+  lastId: string | undefined;
+  /** Before all events. */
+  begin?: string;
+  /** Exports the scan `past`, for these arguments, and gives the same texts (log.ts). */
+  module: string;
+  args: { only: string | undefined };
+  /** Empty for an event that is not shown. */
+  textOf(event: LogEvent): string | Promise<string>;
 };
 
-type Beginning = { principal: Principal; from: string | undefined; lastId: string | undefined };
+async function* liveTexts(
+  { store, merchants }: LiveDeps,
+  { args: { only }, textOf }: Requested,
+  after: Position | null,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  let last = after;
+  // A merchant gets one `caught-up` after its own events: more would show how busy the others are.
+  let hasNews = true;
+  for await (const item of store.subscribe(after, signal)) {
+    if (item.kind === 'caught-up' && (only === undefined || hasNews)) {
+      hasNews = false;
+      // The id lets a client that began at `now` connect again before its first event.
+      yield serverSent('caught-up', {}, last ?? undefined);
+    }
+    for (const event of item.kind === 'events' ? item.events : []) {
+      last = event.position;
+      if (only !== undefined && (await merchants.of(event)) !== only) continue;
+      const text = await textOf(event);
+      if (text === '') continue;
+      hasNews = true;
+      yield text;
+    }
+  }
+}
 
 /** Rejects a place that the log does not have. The place in `streams` has been taken. */
 export const sendLive = async (
-  { store, streams }: { store: Pick<EventStore, 'subscribe' | 'end'>; streams: Streams },
-  { principal, from = 'start', lastId }: Beginning,
+  deps: LiveDeps,
   reply: FastifyReply,
-  textsOf: (
-    items: AsyncGenerator<SubscriptionItem>,
-    after: Position | null,
-  ) => AsyncGenerator<string>,
+  requested: Requested,
 ): Promise<FastifyReply> => {
-  const place = lastId ?? from;
-  const after = place === 'now' ? await store.end() : startOf(place);
-  const opening = new AbortController();
-  whenGone(reply.raw, () => opening.abort());
+  const { store, streams } = deps;
+  const { principal, from = 'start', lastId, begin = RETRY, module, args } = requested;
+  const end = await store.end();
+  let after = end;
   try {
-    const items = await openSubscription(store, after, opening.signal);
-    const source = (signal: AbortSignal) => {
-      signal.addEventListener('abort', () => opening.abort());
-      return untilExpiry(principal, textsOf(items, after), () => opening.abort());
-    };
-    return streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
+    const place = lastId ?? from;
+    if (place !== 'now') after = startOf(place);
+    if (after !== end && (await store.readAll(after, 1, end)).length === 0) {
+      if (after !== null && store.positionOf(after) !== end)
+        throw new RangeError('past the end of the log');
+      after = end;
+    }
   } catch (error) {
     const isFrom = lastId === undefined;
     return rejectPlace(reply, error, isFrom ? `from ${NO_POSITION_NOR_NOW}` : NO_LAST_ID);
   }
+  const { promise: isRead, resolve: leave } = Promise.withResolvers<void>();
+  whenGone(reply.raw, leave);
+  const send = async (): Promise<void> => {
+    const ending = new AbortController();
+    const { signal } = ending;
+    const scan = {
+      module,
+      job: 'past',
+      args: { ...args, after, end },
+      calls: scanCalls(deps),
+      signal,
+    };
+    const texts = async function* (): AsyncGenerator<string> {
+      yield begin;
+      if (after !== end) yield* scanLog<string, void>(store, scan);
+      leave();
+      yield* liveTexts(deps, requested, end, signal);
+    };
+    const source = (left: AbortSignal) => {
+      left.addEventListener('abort', () => ending.abort());
+      return untilExpiry(principal, texts(), () => ending.abort());
+    };
+    streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
+    await isRead;
+  };
+  await (after === end ? send() : inTurn('past', reply, send));
+  return reply;
 };

@@ -7,7 +7,7 @@ import { keysOf } from '../shared/event-store/seals.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { JSON_TYPE } from '../shared/http/errors.ts';
 import { asJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
-import { whenGone } from '../shared/http/server/shares.ts';
+import { inTurn, whenGone } from '../shared/http/server/shares.ts';
 import {
   accepts,
   EVENT_STREAM,
@@ -22,7 +22,7 @@ import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
 import { beginLogRead, exportOfLog, sendExport } from './export.ts';
 import { rejectBusy, sendLive } from './live.ts';
-import { isLongPage, type LogRequest, liveTexts, logPage, longPage } from './log.ts';
+import { eventText, type LogRequest, pageText } from './log.ts';
 import {
   LogParameters,
   NO_EVENTS_POSITION,
@@ -33,16 +33,14 @@ import {
 } from './parameters.ts';
 import { type KeptHead, type LogVerification, verifyLogForms } from './verification.ts';
 
-const VERIFYING = 'the log is being verified for another client; try again later';
+const PAST = new URL('./log.ts', import.meta.url).href;
 
 type LogInput = { principal: Principal; query: LogRequest };
 
 const sendPage = async (deps: AuditDeps, { principal, query }: LogInput, reply: FastifyReply) => {
-  const { store: log, merchants } = deps;
   const args = { requested: query, only: onlyOf(principal) };
-  if (!isLongPage(args))
-    return sendJson(reply, await logPage({ log, merchants }, query, args.only));
-  return reply.type(JSON_TYPE).send(await longPage(deps, args));
+  const text = await inTurn('past', reply, () => pageText(deps, args));
+  return text === undefined ? reply : reply.type(JSON_TYPE).send(text);
 };
 
 /** A head whose origin is not proved must not declare the log broken to all (gaps §25). */
@@ -75,6 +73,23 @@ async function* verificationTexts(
   for (; step.done !== true; step = await steps.next()) yield serverSent('progress', step.value);
   if (step.value !== undefined) yield serverSent('result', step.value);
 }
+
+const verify = async (
+  deps: AuditDeps,
+  options: Omit<LogVerification, 'signal'>,
+  reply: FastifyReply,
+): Promise<FastifyReply> => {
+  if (accepts(reply, EVENT_STREAM)) {
+    const source = (signal: AbortSignal) => verificationTexts(deps, { ...options, signal });
+    return deps.streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
+  }
+  const leaving = new AbortController();
+  whenGone(reply.raw, () => leaving.abort());
+  const result = await resultOf(verification(deps, { ...options, signal: leaving.signal }));
+  return result === undefined
+    ? rejectBusy(reply, 'the verification was aborted')
+    : sendJson(reply, result);
+};
 
 const route = routeWith<AuditDeps>();
 
@@ -130,7 +145,9 @@ export const AUDIT_LOG_ROUTES = {
       if (exporting && !deps.streams.take(reply)) return rejectBusy(reply);
       if (await beginLogRead(deps, query.from, reply, exporting ? 'EXPORT' : 'LOG')) return reply;
       if (!exporting) return sendPage(deps, input, reply);
-      return sendExport(deps, await exportOfLog(deps, query, onlyOf(input.principal)), reply);
+      const send = async () =>
+        sendExport(deps, await exportOfLog(deps, query, onlyOf(input.principal)), reply);
+      return (await inTurn('past', reply, send)) ?? reply;
     },
   }),
   streamLog: route({
@@ -141,9 +158,9 @@ export const AUDIT_LOG_ROUTES = {
       const { from = 'start' } = query;
       const parameters = { from: lastId ?? from };
       await deps.record(reply.request, { action: 'STREAM', parameters });
-      return sendLive(deps, { principal, from, lastId }, reply, (items, after) =>
-        liveTexts(deps, items, after, onlyOf(principal)),
-      );
+      const args = { only: onlyOf(principal) };
+      const requested = { principal, from, lastId, module: PAST, args, textOf: eventText };
+      return sendLive(deps, reply, requested);
     },
   }),
   verifyLog: route({
@@ -159,22 +176,8 @@ export const AUDIT_LOG_ROUTES = {
         return rejectPlace(reply, error, `position ${NO_EVENTS_POSITION}`);
       }
       await deps.record(reply.request, { action: 'VERIFY_LOG' });
-      if (deps.verifying.now) return rejectBusy(reply, VERIFYING);
-      deps.verifying.now = true;
-      const leaving = new AbortController();
-      whenGone(reply.raw, () => {
-        deps.verifying.now = false;
-        leaving.abort();
-      });
       const options = { only: onlyOf(principal), known };
-      if (accepts(reply, EVENT_STREAM)) {
-        const source = (signal: AbortSignal) => verificationTexts(deps, { ...options, signal });
-        return deps.streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
-      }
-      const result = await resultOf(verification(deps, { ...options, signal: leaving.signal }));
-      return result === undefined
-        ? rejectBusy(reply, 'the verification was aborted')
-        : sendJson(reply, result);
+      return (await inTurn('verifications', reply, () => verify(deps, options, reply))) ?? reply;
     },
   }),
 } satisfies Partial<RoutesOf<'audit', AuditDeps>>;

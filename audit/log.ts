@@ -3,12 +3,8 @@ import type { z } from 'zod';
 import { breakOfForm } from '../shared/event-store/breaks.ts';
 import { formReason, logHashes } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
-import type {
-  LogReader,
-  Position,
-  StoredForm,
-  SubscriptionItem,
-} from '../shared/event-store/port.ts';
+import { StoreUnavailable } from '../shared/event-store/errors.ts';
+import type { LogEvent, LogReader, Position, StoredForm } from '../shared/event-store/port.ts';
 import { type LogScan, logPages, scanLog } from '../shared/event-store/scan-log.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
 import { PAGE_BYTES_MAX } from '../shared/read-models/pages.ts';
@@ -16,10 +12,8 @@ import { jsonFieldsOf } from '../shared/runtime/json.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
 import { slicesOf } from '../shared/runtime/scheduling.ts';
 import type { AuditBreak } from './contract.ts';
-import type { AuditDeps } from './deps.ts';
 import { breakLine, type ExportTotals, startLines } from './export-lines.ts';
 import { auditEvent } from './history.ts';
-import { RETRY } from './live.ts';
 import {
   createMerchantLookup,
   type MerchantLookup,
@@ -68,17 +62,13 @@ export const exportTexts = (
 ): AsyncGenerator<string, ExportTotals> =>
   scanLog(deps.store, { ...order(deps, args), job: 'texts', signal });
 
-/** A short page costs less than its message to another thread. */
-export const isLongPage = ({ requested, only }: Args): boolean =>
-  isFiltered(requested, only) || (requested.limit ?? LIMIT) > LIMIT;
-
 /** Writing the JSON text is a part of the work. */
 export const page: LogScan<Args, never, string> = async (log, { requested, only }, { call }) => {
   const merchants = createMerchantLookup(log, readModelsOver(call));
   return JSON.stringify(await logPage({ log, merchants }, requested, only));
 };
 
-export const longPage = (deps: Deps, args: Args): Promise<string> =>
+export const pageText = (deps: Deps, args: Args): Promise<string> =>
   resultOf(scanLog<never, string>(deps.store, { ...order(deps, args), job: 'page' }));
 
 type Owned = { log: Pick<LogReader, 'end' | 'stored'>; merchants: MerchantLookup };
@@ -93,7 +83,7 @@ const inSpan = (time: string, { fromTime, toTime }: LogRequest): boolean =>
   (fromTime === undefined || time >= fromTime) && (toTime === undefined || time < toTime);
 
 /** A page may then look at more events than it shows. */
-export const isFiltered = ({ fromTime, toTime }: LogRequest, only: string | undefined): boolean =>
+const isFiltered = ({ fromTime, toTime }: LogRequest, only: string | undefined): boolean =>
   only !== undefined || fromTime !== undefined || toTime !== undefined;
 
 /** An event with no time, or perhaps a changed one, is part of every span. */
@@ -195,31 +185,29 @@ export async function* logLines(
   return lines.totals(unread);
 }
 
-export async function* liveTexts(
-  { merchants }: Pick<AuditDeps, 'merchants'>,
-  items: AsyncGenerator<SubscriptionItem>,
-  after: Position | null,
-  only: string | undefined,
-): AsyncGenerator<string> {
-  let last = after;
-  // A merchant gets one `caught-up` after its own events: more would show how busy the others are.
-  let hasNews = true;
-  yield RETRY;
-  for await (const item of items) {
-    if (item.kind === 'caught-up') {
-      if (only !== undefined && !hasNews) continue;
-      hasNews = false;
-      // The id lets a client that began at `now` connect again before its first event.
-      yield serverSent('caught-up', {}, last ?? undefined);
-      continue;
+export const eventText = (event: LogEvent): string => {
+  const shown = auditEvent(event);
+  return serverSent('type' in shown ? shown.type : 'unreadable', shown, event.position);
+};
+
+type Past = { only: string | undefined; after: Position | null; end: Position };
+
+/** A scan of the events that the log holds already: `textsOf` gives their texts. */
+export const pastBy = <A extends object>(
+  textsOf: (log: LogReader, args: A) => (event: LogEvent) => string | Promise<string>,
+): LogScan<A & Past, string, void> =>
+  async function* (log, args, { signal, call }) {
+    const { only, after, end } = args;
+    const merchants = createMerchantLookup(log, readModelsOver(call));
+    const textOf = textsOf(log, args);
+    for await (const { page, unreadable } of logPages(log.stored, after, end, signal)) {
+      let text = '';
+      for (const form of page)
+        if (only === undefined || (await merchants.ofForm(form)) === only)
+          text += await textOf(decode(form));
+      if (text !== '') yield text;
+      if (unreadable !== undefined) throw new StoreUnavailable(unreadable.reason);
     }
-    if (item.kind === 'removal') continue;
-    last = item.events.at(-1)?.position ?? last;
-    for (const event of item.events) {
-      if (only !== undefined && (await merchants.of(event)) !== only) continue;
-      hasNews = true;
-      const shown = auditEvent(event);
-      yield serverSent('type' in shown ? shown.type : 'unreadable', shown, event.position);
-    }
-  }
-}
+  };
+
+export const past: ReturnType<typeof pastBy> = pastBy(() => eventText);

@@ -4,6 +4,7 @@ import { cursorOf, type Place, placeOf } from '../shared/http/cursor.ts';
 import { reject } from '../shared/http/errors.ts';
 import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
+import { inTurn } from '../shared/http/server/shares.ts';
 import { accepts, NDJSON } from '../shared/http/server/streams.ts';
 import type { PaymentResponse } from '../shared/payment/payment-response.ts';
 import { foldDamaged } from '../shared/read-models/fold-damaged.ts';
@@ -20,6 +21,7 @@ import { type AuditDeps, asLines, onlyOf } from './deps.ts';
 import { explain, explainBroken } from './explain.ts';
 import { exportOfPayment, sendExport } from './export.ts';
 import { findHistory, foldProven, timelineOf } from './history.ts';
+import { rejectBusy } from './live.ts';
 import {
   ExplainParameters,
   NoParameters,
@@ -82,7 +84,10 @@ export const AUDIT_PAYMENT_ROUTES = {
       if (query.cursor !== undefined && after === undefined)
         return reject(reply, 'INVALID_REQUEST', ['cursor must be the next of an earlier page']);
       await deps.record(reply.request, { action: 'SEARCH' });
-      return sendJson(reply, await searchPage(deps, query, onlyOf(principal), after));
+      const page = await inTurn('searches', reply, () =>
+        searchPage(deps, query, onlyOf(principal), after),
+      );
+      return page === undefined ? reply : sendJson(reply, page);
     },
   }),
   paymentEvents: route({
@@ -92,6 +97,7 @@ export const AUDIT_PAYMENT_ROUTES = {
     },
     handle: async (deps, input, reply) => {
       const exporting = accepts(reply, NDJSON);
+      if (exporting && !deps.streams.take(reply)) return rejectBusy(reply);
       const found = await findHistory(deps, input, reply, exporting ? 'EXPORT' : 'EVENTS');
       if (found === undefined) return reply;
       const { merchantId, events, broken } = found;

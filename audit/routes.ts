@@ -46,6 +46,5 @@ export const registerAuditApi = (
     keptHeads: () => undefined,
     ...api,
     ...openReading(app, api, limits),
-    verifying: { now: false },
   });
 };

@@ -37,7 +37,7 @@ import { createUnresolved } from './recovery/unresolved.ts';
 import { askAboutUntold, openElsewhereLook, untoldDisputes } from './recovery/untold.ts';
 import type { Waiting } from './request-budget.ts';
 import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
-import { stripeNoticesOf } from './stripe-notices.ts';
+import { givesNotices, stripeNoticesOf } from './stripe-notices.ts';
 
 export type CommandSideOptions = {
   config: Config;
@@ -137,7 +137,10 @@ const createDeps = (
   };
   return {
     ...{ ...ask, store, isLevel, identities, sharedStore },
-    unresolved: createUnresolved({ ...ask, providers: names, delaysMs: config.recoveryDelaysMs }),
+    unresolved: createUnresolved({
+      ...{ ...ask, providers: names, delaysMs: config.recoveryDelaysMs },
+      givesNotices: givesNotices(config),
+    }),
     providers: names,
     rulesOf: rulesOf(config),
     operationsMax: config.maxOperationsPerPayment,
@@ -218,6 +221,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
   let tail: LogTail | undefined;
   let old: ReturnType<typeof watchOldAuthorizations> | undefined;
   provider.onNotice((paymentId) => void onNotice(commands, paymentId));
+  provider.onBack(unresolved.askAboutAll);
   const startSweeping = (ready?: Promise<unknown>): void => {
     sweep ??= startSweep({ store, readModels, unresolved, logger, ready });
   };

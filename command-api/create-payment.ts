@@ -188,11 +188,13 @@ const repeatOf = async (
   if (isFree(first)) return { free: found };
   if (!isOfSameRequest(first, command)) return { response: keyReused() };
   if (first.ended !== undefined) return { response: replayed(responseTo(found, first)) };
-  const payment = await deps.unresolved.resolveInTurn(paymentId, budget);
+  const payment = deps.inFlight.wasJustAsked(first)
+    ? found
+    : await deps.unresolved.resolveInTurn(paymentId, budget);
   if (payment === undefined) throw notInLog(paymentId);
   const create = createOf(payment.state);
   if (isFree(create)) return { free: payment };
-  const waiting = await addressAgain(deps, payment);
+  const waiting = addressAgain(deps, payment);
   if (waiting !== undefined) return { response: replayed(waiting) };
   const response = responseTo(payment, create);
   return { response: create.ended === undefined ? response : replayed(response) };

@@ -12,12 +12,15 @@ import { type Budget, BudgetSpent } from './request-budget.ts';
 
 type WithEvents = Pick<LoadedPayment, 'events' | 'state'>;
 
-/** Extra time that others allow after the provider's timeout, for the append and the bulkhead's queue. */
+/** Extra time that others allow after the provider's timeout, for the append and the wait for a turn. */
 const IN_FLIGHT_MARGIN_MS = 2_000;
-/** Half of the margin: the bulkhead's queue may take the other half (provider/resilience.ts). */
+/** Half of the margin: the wait for a turn may take the other half (provider/resilience.ts). */
 const CALL_BEGINS_WITHIN_MS = 1_000;
 /** Above this the operation that was looked at the longest ago is forgotten, and judged by its time. */
 const FIRST_SEEN_MAX = 10_000;
+/** Repeats ask no more often about a payment that waits for its shopper (gaps §21). */
+const ASKED_AGAIN_MS = 5_000;
+const ASKED_MAX = 10_000;
 
 export const intentTimeOf = ({ events }: WithEvents, { requestedAt }: Operation): string => {
   const intent = events[requestedAt];
@@ -38,6 +41,9 @@ export const createInFlight = (options: {
   /** Read from a clock that only goes forward: another process's wall clock may be wrong. */
   const firstSeen = createBoundedMap<number>(FIRST_SEEN_MAX);
 
+  /** The shopper's address is a secret of the provider's: it is kept nowhere else. */
+  const asked = createBoundedMap<{ atMs: number; url: string | undefined }>(ASKED_MAX);
+
   const see = (operationId: string): number => {
     const seenAtMs = firstSeen.get(operationId) ?? performance.now();
     firstSeen.set(operationId, seenAtMs);
@@ -57,6 +63,10 @@ export const createInFlight = (options: {
     return Math.max(0, isSeen ? see(operationId) + inFlightMsMax - performance.now() : leftMs);
   };
 
+  /** The shopper is with the provider: nothing is uncertain, and nothing to be done (gaps §21). */
+  const isWaiting = ({ ended, waitsUntil }: Operation): boolean =>
+    ended === undefined && waitsUntil !== undefined && nowMs() < Date.parse(waitsUntil);
+
   return {
     begin: (operationId: string): void => void live.add(operationId),
     end: (operationId: string): void => void live.delete(operationId),
@@ -74,9 +84,15 @@ export const createInFlight = (options: {
     isLive: (operationId: string): boolean => live.has(operationId),
     mayRun: (payment: WithEvents, operation: Operation): boolean =>
       live.has(operation.operationId) || leftMsOf(payment, operation) > 0,
-    /** The shopper is with the provider: nothing is uncertain, and nothing to be done (gaps §21). */
-    isWaiting: ({ ended, waitsUntil }: Operation): boolean =>
-      ended === undefined && waitsUntil !== undefined && nowMs() < Date.parse(waitsUntil),
+    isWaiting,
+    noteAsked: (operationId: string, url: string | undefined): void =>
+      void asked.set(operationId, { atMs: nowMs(), url }),
+    /** While it waits for the shopper. */
+    wasJustAsked: (operation: Operation): boolean =>
+      isWaiting(operation) &&
+      Math.abs(nowMs() - (asked.get(operation.operationId)?.atMs ?? 0)) < ASKED_AGAIN_MS,
+    /** As the provider gave it the last time; undefined where it gave none. */
+    addressOf: ({ operationId }: Operation): string | undefined => asked.get(operationId)?.url,
     /** No longer than AUTHENTICATION_TIMEOUT_MS, whatever the provider says. */
     waitsUntil: ({ expiresAt }: ActionRequired): string => {
       const saidMs = expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);

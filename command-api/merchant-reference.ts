@@ -19,7 +19,6 @@ import type { CommandDeps } from './deps.ts';
 import type { Identities } from './idempotency.ts';
 import { pauses } from './in-flight.ts';
 import type { LoadedPayment } from './payment-log.ts';
-import { questionAbout } from './recovery/ask.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
 import {
   actionRequired,
@@ -139,7 +138,7 @@ const judge = async (
 
 /** The payment once its create has ended, as far as that can be known. */
 const ended = async (
-  { paymentLog, unresolved }: CommandDeps,
+  { paymentLog, unresolved, inFlight }: CommandDeps,
   id: string,
   budget: Budget,
 ): Promise<LoadedPayment | undefined> => {
@@ -147,16 +146,17 @@ const ended = async (
   if (known?.state.status === 'FAILED') return known;
   const payment = await paymentLog.load(id, 'store');
   if (payment?.state.status !== 'PENDING') return payment;
+  if (inFlight.wasJustAsked(createOf(payment.state))) return payment;
   // A PENDING payment's create no longer waits for a reference: the two never wait for each other.
   return unresolved.resolveInTurn(id, budget);
 };
 
-const responseOf = async (
+const responseOf = (
   deps: CommandDeps,
   payment: LoadedPayment,
   id: string,
   create: CreateCommand,
-): Promise<CommandResponse> => {
+): CommandResponse => {
   const { state, events } = payment;
   const { readModel } = state;
   const first = createOf(state);
@@ -166,19 +166,18 @@ const responseOf = async (
     ]);
   }
   if (first.ended?.revision === readModel.revision) return responseTo(payment, first);
-  const waiting = await addressAgain(deps, payment);
+  const waiting = addressAgain(deps, payment);
   if (waiting !== undefined) return waiting;
   const seen = { paymentId: id, revision: events.length - 1 };
   return { ...(state.status === 'PENDING' ? unknownOutcome(id) : approved(readModel)), seen };
 };
 
-/** While the shopper is waited for: the address is stored nowhere, so the provider gives it again (gaps §21). */
-export const addressAgain = async (
-  { inFlight, provider }: Pick<CommandDeps, 'inFlight' | 'provider'>,
+/** While the shopper is waited for, and the provider gave the address at the last question (gaps §21). */
+export const addressAgain = (
+  { inFlight }: Pick<CommandDeps, 'inFlight'>,
   payment: LoadedPayment,
-): Promise<CommandResponse | undefined> => {
+): CommandResponse | undefined => {
   const create = createOf(payment.state);
-  if (!inFlight.isWaiting(create)) return undefined;
-  const said = await provider.lookUp(questionAbout(payment, create));
-  return said.outcome === 'ACTION_REQUIRED' ? actionRequired(payment, create, said.url) : undefined;
+  const url = inFlight.isWaiting(create) ? inFlight.addressOf(create) : undefined;
+  return url === undefined ? undefined : actionRequired(payment, create, url);
 };

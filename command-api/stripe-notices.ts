@@ -120,6 +120,14 @@ export const stripeNoticesOf = ({
   unsigned: { limiter: createRateLimiter(), rate },
 });
 
+/** For a merchant with its own account, that account's. */
+export const givesNotices =
+  ({ provider, stripe }: Config) =>
+  (merchantId: string): boolean => {
+    const { webhookSecrets = [] } = stripe?.merchants.get(merchantId) ?? stripe ?? {};
+    return provider.kind === 'simulator' || webhookSecrets.length > 0;
+  };
+
 /** Stripe gives up a delivery after some ten seconds. */
 const BUDGET_MS = 8_000;
 

@@ -13,9 +13,9 @@ import {
   registerRoutes,
   routeWith,
 } from '../shared/http/route.ts';
+import { inTurn } from '../shared/http/server/shares.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
 import type { PaymentDocument } from '../shared/read-models/port.ts';
-import { createQueues, type Queues } from '../shared/runtime/scheduling.ts';
 import type { WebhookSecret } from '../shared/webhooks/signer.ts';
 import { registerDocs } from './docs/routes.ts';
 import { getPayment, type QueryDeps } from './get-payment.ts';
@@ -34,10 +34,7 @@ const bodyFor =
     }
   };
 
-/** Bounds the lists of one merchant that are made at a time. */
-type PaymentDeps = QueryDeps & { lists: Queues };
-
-const route = routeWith<PaymentDeps>();
+const route = routeWith<QueryDeps>();
 
 const PAYMENT_ROUTES = {
   getPayment: route({
@@ -61,18 +58,15 @@ const PAYMENT_ROUTES = {
     request: { query: ListParameters },
     responses: { 200: { description: 'A page of payments.', content: asJson(PaymentList) } },
     handle: async (deps, { principal: { merchantId }, query }, reply) => {
-      // Other requests wait for one list of a merchant at most.
-      const page = await deps.lists.run(merchantId, async () =>
-        reply.raw.destroyed
-          ? 'no request waits for it any more'
-          : listPayments(deps, merchantId, query, bodyFor(deps, merchantId)),
+      const page = await inTurn('searches', reply, () =>
+        listPayments(deps, merchantId, query, bodyFor(deps, merchantId)),
       );
-      return reply.type(JSON_TYPE).send(page);
+      return page === undefined ? reply : reply.type(JSON_TYPE).send(page);
     },
   }),
-} satisfies Partial<RoutesOf<'query-api', PaymentDeps>>;
+} satisfies Partial<RoutesOf<'query-api', QueryDeps>>;
 
-export const QUERY_ROUTES: RoutesOf<'query-api', PaymentDeps & WebhookEventDeps> = joinRoutes(
+export const QUERY_ROUTES: RoutesOf<'query-api', QueryDeps & WebhookEventDeps> = joinRoutes(
   PAYMENT_ROUTES,
   WEBHOOK_EVENT_ROUTES,
 );
@@ -88,12 +82,12 @@ export const registerQueryApi = (
 ): void => {
   const { store, readModels } = deps;
   const webhookEvents = {
-    store,
+    ...{ store, readModels },
     merchants: createMerchantLookup(store, readModels),
     states: followPaymentStates(store),
     streams: createStreams(app),
     secret: webhookSecret,
   };
-  registerRoutes(app, authHooks, QUERY_ROUTES, { ...deps, lists: createQueues(), webhookEvents });
+  registerRoutes(app, authHooks, QUERY_ROUTES, { ...deps, webhookEvents });
   registerDocs(app);
 };

@@ -7,6 +7,7 @@ import type { Principal } from '../../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { contextOf, readJson, senderOf } from '../../shared/http/request.ts';
 import { okJson, type RoutesOf, readBy, routeWith, sendJson } from '../../shared/http/route.ts';
+import { inTurn } from '../../shared/http/server/shares.ts';
 import { ATTENTION_STREAM, type AuditLogEvent } from '../../shared/payment/audit-events.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 import {
@@ -57,7 +58,9 @@ const acknowledge = async (
   { principal, id, note }: Requested,
   reply: FastifyReply,
 ) => {
-  const item = (await api.attention(principal.merchantId)).find((one) => one.id === id);
+  const all = await inTurn('attention', reply, () => api.attention(principal.merchantId));
+  if (all === undefined) return reply;
+  const item = all.find((one) => one.id === id);
   if (item === undefined) return reject(reply, 'NOT_FOUND', UNKNOWN);
   if (!isAcknowledgeable(item)) {
     const why = `${item.reason} is not acknowledged: it ends with its cause; next: ${item.next}`;
@@ -84,7 +87,9 @@ export const ATTENTION_ROUTES = {
     responses: okJson(AttentionList),
     handle: async ({ attention }, { principal, query }, reply) => {
       const { cursor: after = '', reason, limit } = query;
-      const left = (await attention(principal.merchantId)).filter(
+      const all = await inTurn('attention', reply, () => attention(principal.merchantId));
+      if (all === undefined) return reply;
+      const left = all.filter(
         (item) => placeOf(item) > after && (reason === undefined || item.reason === reason),
       );
       const items = left.slice(0, limit);

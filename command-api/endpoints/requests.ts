@@ -22,7 +22,7 @@ import {
   handleEndpointCommand,
   readEndpoints,
 } from '../../shared/webhooks/endpoint-log.ts';
-import { type Endpoint, endpointStreamOf, TESTS } from '../../shared/webhooks/endpoints.ts';
+import { CHANGES, type Endpoint, TESTS } from '../../shared/webhooks/endpoints.ts';
 import { isWanted, SUBSCRIBABLE_TYPES } from '../../shared/webhooks/message.ts';
 import { endpointKey, secretTextOf, type WebhookSecret } from '../../shared/webhooks/signer.ts';
 import type { CommandDeps } from '../deps.ts';
@@ -38,7 +38,7 @@ export type WebhookDeps = {
     secret: WebhookSecret;
     kindOf: AddressKindOf;
   };
-  commands: Pick<CommandDeps, 'queues' | 'identities'>;
+  commands: Pick<CommandDeps, 'identities'>;
   requestBudgetMs: number;
   waiting: Waiting;
 };
@@ -85,7 +85,10 @@ const outOfTime = (reply: FastifyReply, hadItsTurn: boolean): FastifyReply => {
   return reject(reply, 'SERVICE_UNAVAILABLE', [why], RETRY_LATER);
 };
 
-const TESTED = `an endpoint is sent ${TESTS.max} tests a minute; try again later`;
+const TOO_SOON = {
+  tests: `an endpoint is sent ${TESTS.max} tests a minute; try again later`,
+  changes: `the endpoints of a merchant are changed ${CHANGES.max} times a minute; try again later`,
+};
 
 const rejectOutcome = (
   outcome: Exclude<Handled, Stored>,
@@ -95,7 +98,7 @@ const rejectOutcome = (
   if (outcome.kind === 'key reused') return reject(reply, 'IDEMPOTENCY_KEY_REUSED', [KEY_REUSED]);
   if (outcome.kind === 'unknown endpoint') return reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
   if (outcome.kind === 'too soon')
-    return reject(reply, 'RATE_LIMITED', [TESTED], {
+    return reject(reply, 'RATE_LIMITED', [TOO_SOON[kind === 'test' ? 'tests' : 'changes']], {
       'retry-after': String(Math.ceil(outcome.againMs / 1000)),
     });
   // With one endpoint too many there is no endpoint that could forbid it.
@@ -103,7 +106,7 @@ const rejectOutcome = (
   return reject(reply, code, [outcome.why]);
 };
 
-/** In its merchant's turn (gaps §7); `show` makes the body of the response to what is stored. */
+/** `show` makes the body of the response to what is stored. */
 export const handled = async (
   { webhooks, commands, requestBudgetMs, waiting }: WebhookDeps,
   { principal, arrivedAtMs }: Arrived,
@@ -116,11 +119,9 @@ export const handled = async (
   const context = contextOf(senderOf(principal, reply));
   const request = keyed && requestOf(commands, merchantId, command, keyed);
   const budget = startBudget(requestBudgetMs, arrivedAtMs);
-  const task = commands.queues.run(endpointStreamOf(merchantId), async () => {
-    if (budget.leftMs() === 0) throw new BudgetSpent();
-    budget.appending = true;
-    return handleEndpointCommand(webhooks.store, merchantId, command, context, budget, request);
-  });
+  if (budget.leftMs() === 0) return outOfTime(reply, false);
+  const { store } = webhooks;
+  const task = handleEndpointCommand(store, merchantId, command, context, budget, request);
   try {
     const outcome = await withinBudget(task, budget, waiting);
     if (outcome.kind !== 'stored') return rejectOutcome(outcome, command, reply);
@@ -128,7 +129,7 @@ export const handled = async (
     return sendJson(reply, await show(outcome));
   } catch (error) {
     if (error instanceof RevisionConflict) return outOfTime(reply, false);
-    if (error instanceof BudgetSpent) return outOfTime(reply, budget.appending === true);
+    if (error instanceof BudgetSpent) return outOfTime(reply, true);
     throw error;
   }
 };

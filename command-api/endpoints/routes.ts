@@ -1,5 +1,5 @@
 /** A request becomes an event, which the deliverer follows. */
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
@@ -13,6 +13,7 @@ import {
   routeWith,
   sendJson,
 } from '../../shared/http/route.ts';
+import { inTurn } from '../../shared/http/server/shares.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
 import {
   merchantsWithEndpoints,
@@ -98,6 +99,12 @@ const NOT_READABLE = [
 
 const HOUR_MS = 3_600_000;
 
+/** Each reads all events of its merchant's endpoints. */
+const commanding =
+  <I>(handle: (api: WebhookDeps, input: I, reply: FastifyReply) => Promise<FastifyReply>) =>
+  async (api: WebhookDeps, input: I, reply: FastifyReply): Promise<FastifyReply> =>
+    (await inTurn('endpoints', reply, () => handle(api, input, reply))) ?? reply;
+
 const route = routeWith<WebhookDeps>();
 
 export const WEBHOOK_ROUTES = {
@@ -112,7 +119,7 @@ export const WEBHOOK_ROUTES = {
       ...NOT_ALLOWED,
       ...FAULT,
     },
-    handle: async (api, input, reply) => {
+    handle: commanding(async (api, input, reply) => {
       const { webhooks } = api;
       const { principal, content } = input;
       const { url, eventTypes, description } = content.request;
@@ -132,7 +139,7 @@ export const WEBHOOK_ROUTES = {
       const command = { kind: 'create', endpoint } as const;
       const show = (done: Stored) => withSecret(webhooks, done.endpoint);
       return handled(api, input, command, reply.code(201), show, content);
-    },
+    }),
   }),
   listWebhookEndpoints: route({
     request: {},
@@ -159,7 +166,7 @@ export const WEBHOOK_ROUTES = {
       body: { schema: contract.WebhookEndpointChange, required: true },
     },
     responses: { ...okJson(contract.WebhookEndpoint), ...NOT_ALLOWED, ...NO_ENDPOINT, ...FAULT },
-    handle: async (api, input, reply) => {
+    handle: commanding(async (api, input, reply) => {
       const { webhooks } = api;
       const { endpointId, content } = input;
       const details = contract.urlDetails(content.url, webhooks.kindOf);
@@ -170,19 +177,19 @@ export const WEBHOOK_ROUTES = {
       return handled(api, input, command, reply, ({ endpoint }) =>
         endpointBody(endpoint, delivery),
       );
-    },
+    }),
   }),
   deleteWebhookEndpoint: route({
     request: { endpointId: true },
     responses: { ...okJson(contract.WebhookEndpoint), ...NO_ENDPOINT, ...FAULT },
-    handle: async (api, input, reply) => {
+    handle: commanding(async (api, input, reply) => {
       const { endpointId } = input;
       const delivery = await deliveryOf(api.webhooks.deliveries, endpointId);
       const command = { kind: 'delete', endpointId } as const;
       return handled(api, input, command, reply, ({ endpoint }) =>
         endpointBody(endpoint, delivery),
       );
-    },
+    }),
   }),
   rotateWebhookSecret: route({
     request: {
@@ -197,7 +204,7 @@ export const WEBHOOK_ROUTES = {
       ...NO_ENDPOINT,
       ...FAULT,
     },
-    handle: async (api, input, reply) => {
+    handle: commanding(async (api, input, reply) => {
       const { webhooks } = api;
       const { endpointId, content } = input;
       await webhooks.secret();
@@ -207,7 +214,7 @@ export const WEBHOOK_ROUTES = {
       const command = { kind: 'rotate', endpointId, oldExpiresAt } as const;
       const show = (done: Stored) => withSecret(webhooks, done.endpoint, delivery);
       return handled(api, input, command, reply, show, content);
-    },
+    }),
   }),
   testWebhookEndpoint: route({
     request: { endpointId: true, read: readTest, ...KEYED },
@@ -216,12 +223,12 @@ export const WEBHOOK_ROUTES = {
       ...NO_ENDPOINT,
       ...FAULT,
     },
-    handle: async (api, input, reply) => {
+    handle: commanding(async (api, input, reply) => {
       const { endpointId, content } = input;
-      const command = { kind: 'test', endpointId, nowMs: Date.now() } as const;
+      const command = { kind: 'test', endpointId } as const;
       const show = ({ events }: Stored) => ({ eventId: events.at(-1)?.id });
       return handled(api, input, command, reply.code(202), show, content);
-    },
+    }),
   }),
   resendWebhookEvents: route({
     request: {
@@ -236,7 +243,7 @@ export const WEBHOOK_ROUTES = {
       ...NO_ENDPOINT,
       ...FAULT,
     },
-    handle: async (api, input, reply) => {
+    handle: commanding(async (api, input, reply) => {
       const { webhooks } = api;
       const { principal, endpointId, content } = input;
       const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
@@ -258,7 +265,7 @@ export const WEBHOOK_ROUTES = {
       } as const;
       const show = (done: Stored) => endpointBody(done.endpoint, delivery);
       return handled(api, input, command, reply.code(202), show, content);
-    },
+    }),
   }),
   listWebhookAttempts: route({
     request: { endpointId: true, query: contract.AttemptParameters },

@@ -1,21 +1,12 @@
-/** Breaker, bulkhead, metrics and spans around every provider (gaps §7). No call is sent twice. */
-import {
-  bulkhead,
-  CircuitState,
-  ConsecutiveBreaker,
-  circuitBreaker,
-  handleWhenResult,
-  type IBackoff,
-  type IBackoffFactory,
-} from 'cockatiel';
+/** Breaker, turns, metrics and spans around every provider (gaps §7). No call is sent twice. */
 import { isOtherProvider } from '../../shared/payment/state.ts';
 import { type StartTimer, startTimer as startNodeTimer } from '../../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
+import { createTurns } from '../../shared/runtime/fair-turns.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { withSpan } from '../../shared/runtime/tracing.ts';
 import {
   type NotSentReason,
-  type Opened,
   type OperationQuestion,
   OTHER_PROVIDER,
   type Provider,
@@ -30,9 +21,8 @@ type ResilienceOptions = {
   onResponse?: (operation: string, response: Said) => void;
   halfOpenAfterMs?: number;
   callsMax?: number;
-  queueMax?: number;
   /** Below the 2 s that other processes grant an intent beyond the provider's timeout. */
-  queueWaitMsMax?: number;
+  turnWaitMsMax?: number;
   nowMs?: () => number;
   startTimer?: StartTimer;
 };
@@ -40,6 +30,8 @@ type ResilienceOptions = {
 export type ResilientProvider = Provider & {
   /** From the fifth failure until a call has been sent again. */
   breakerOpen(): boolean;
+  /** The listener is called when it responds again after as many operations in a row without a response. */
+  onBack(listener: () => void): void;
 };
 
 const FAILURES_TO_OPEN = 5;
@@ -62,39 +54,30 @@ const unlessUnasked = <T extends Said>(
 };
 
 /** A rejection by the provider says nothing about the line to it. */
-const couldNotBeSent = (response: unknown): boolean => {
-  const outcome = response as ProviderOutcome | undefined;
-  if (outcome?.outcome !== 'NOT_SENT' || outcome.byProvider === true) return false;
-  return (outcome.reason ?? 'unreachable') === 'unreachable';
-};
-
-/** The library's wall clock, set back by an hour, would keep it open for an hour. */
-const onlyForward = (openMs: number, nowMs: () => number): IBackoffFactory<unknown> => {
-  const next = (): IBackoff<unknown> => {
-    const until = nowMs() + openMs;
-    return {
-      get duration() {
-        return nowMs() < until ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
-      },
-      next,
-    };
-  };
-  return { next };
-};
+const couldNotBeSent = (said: ProviderOutcome): boolean =>
+  said.outcome === 'NOT_SENT' &&
+  said.byProvider !== true &&
+  (said.reason ?? 'unreachable') === 'unreachable';
 
 /** Protects `execute`; other calls are only measured, the ledger's are not. */
 export const resilient = (
   provider: Provider,
   options: ResilienceOptions = {},
 ): ResilientProvider => {
-  const { callsMax = 256, queueMax = 1024, queueWaitMsMax = 1000 } = options;
+  const { callsMax = 256, turnWaitMsMax = 1000, halfOpenAfterMs = 1000 } = options;
   const { nowMs = () => performance.now(), startTimer = startNodeTimer } = options;
   const { onCall = () => undefined, onResponse = () => undefined } = options;
-  const places = bulkhead(callsMax, queueMax);
-  const breaker = circuitBreaker(handleWhenResult(couldNotBeSent), {
-    halfOpenAfter: onlyForward(options.halfOpenAfterMs ?? 1000, nowMs),
-    breaker: new ConsecutiveBreaker(FAILURES_TO_OPEN),
-  });
+  const places = createTurns(callsMax);
+  /** Operations in a row that could not be sent, and without a response. */
+  let [unsent, unanswered] = [0, 0];
+  let [tryAtMs, isTrying] = [0, false];
+  let onBack = (): void => undefined;
+
+  const noteResponse = (): void => {
+    const wasAway = unanswered >= FAILURES_TO_OPEN;
+    unanswered = 0;
+    if (wasAway) onBack();
+  };
 
   const measured = async <T extends Said>(
     operation: string,
@@ -104,6 +87,7 @@ export const resilient = (
     const response = await call();
     onCall(operation, response.outcome, (performance.now() - startedAt) / 1000);
     onResponse(operation, response);
+    if (response.outcome !== 'UNKNOWN' && response.outcome !== 'NOT_SENT') noteResponse();
     return response;
   };
 
@@ -118,41 +102,40 @@ export const resilient = (
     return measured(operation, span);
   };
 
-  const throughBreaker = (send: () => Promise<ProviderOutcome>): Promise<ProviderOutcome> => {
-    // The library would let all calls wait for the one that tries the line, past their timeout.
-    if (breaker.state === CircuitState.HalfOpen) return Promise.resolve(NOT_SENT);
-    return breaker.execute(send);
+  const isOpen = (): boolean => unsent >= FAILURES_TO_OPEN;
+
+  const throughBreaker = async (send: () => Promise<ProviderOutcome>): Promise<ProviderOutcome> => {
+    const tries = isOpen();
+    // No call waits for the one that tries the line.
+    if (tries && (isTrying || nowMs() < tryAtMs)) return NOT_SENT;
+    isTrying ||= tries;
+    const outcome = await send().catch((): Unknown => ({ outcome: 'UNKNOWN', reason: 'failed' }));
+    if (tries) isTrying = false;
+    const isUnsent = couldNotBeSent(outcome);
+    unsent = isUnsent ? unsent + 1 : 0;
+    if (isUnsent) tryAtMs = nowMs() + halfOpenAfterMs;
+    if (isUnsent || outcome.outcome === 'UNKNOWN') unanswered += 1;
+    return outcome;
   };
 
-  const execute = async (
-    operation: ProviderOperation,
-    opened: Opened,
-  ): Promise<ProviderOutcome> => {
-    let sent = false;
-    const send = (): Promise<ProviderOutcome> => {
-      sent = true;
-      return traced(operation.kind, async () =>
-        unlessUnasked(operation, await provider.execute(operation, opened)),
-      );
-    };
-    const waiting = new AbortController();
-    const gaveUp = Promise.withResolvers<ProviderOutcome>();
-    const giveUp = (): void => {
-      waiting.abort();
-      gaveUp.resolve(NOT_SENT);
-    };
-    const stopWaiting = places.executionSlots > 0 ? undefined : startTimer(giveUp, queueWaitMsMax);
-    const response = places.execute(() => {
-      stopWaiting?.();
-      return throughBreaker(send);
-    }, waiting.signal);
+  const waitForTurn = async (merchantId: string): Promise<void> => {
+    const late = new AbortController();
+    const stopWaiting = startTimer(() => late.abort(), turnWaitMsMax);
+    await places.wait(merchantId, late.signal).finally(stopWaiting);
+  };
+
+  const execute: Provider['execute'] = async (operation, opened) => {
+    const { merchantId, kind } = operation;
     try {
-      return await Promise.race([response, gaveUp.promise]);
+      if (!places.take(merchantId)) await waitForTurn(merchantId);
     } catch {
-      // A full queue or an open breaker. A provider that threw may have acted.
-      return sent ? { outcome: 'UNKNOWN', reason: 'failed' } : NOT_SENT;
+      return NOT_SENT;
+    }
+    try {
+      const call = async () => unlessUnasked(operation, await provider.execute(operation, opened));
+      return await throughBreaker(() => traced(kind, call));
     } finally {
-      stopWaiting?.();
+      places.giveBack(merchantId);
     }
   };
 
@@ -165,7 +148,10 @@ export const resilient = (
     fence: (question) => traced('FENCE', () => provider.fence(question)),
     laterResults: (question) => traced('LATER', () => provider.laterResults(question)),
     paymentOf: (...notice) => measured('NOTICE', () => provider.paymentOf(...notice)),
-    breakerOpen: () => breaker.state !== CircuitState.Closed,
+    breakerOpen: isOpen,
+    onBack: (listener) => {
+      onBack = listener;
+    },
   };
 };
 

@@ -99,8 +99,11 @@ const askAndRecord = async (
   const { paymentId } = payment.state;
   const { operationId, kind } = operation;
   const outcome = await askOrFence(deps, payment, operation);
+  const isWanted = typeof outcome === 'object' && outcome.outcome === 'ACTION_REQUIRED';
+  if (isWanted || operation.waitsUntil !== undefined)
+    deps.inFlight.noteAsked(operationId, isWanted ? outcome.url : undefined);
   if (outcome === undefined || outcome === 'at work') return payment;
-  if (outcome.outcome === 'ACTION_REQUIRED') {
+  if (isWanted) {
     const expiresAt = deps.inFlight.waitsUntil(outcome);
     const command = { kind: 'authenticate', operationId, expiresAt } as const;
     return deps.paymentLog.record(payment, command, BY_RECOVERY);

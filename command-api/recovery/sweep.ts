@@ -92,10 +92,12 @@ export const startSweep = (options: SweepOptions) => {
     const listed = await readModels.unresolved(RETRY_SCHEDULES_MAX);
     const parked = await readModels.parked(RETRY_SCHEDULES_MAX);
     const logged = await readLog(await startOf(checkpoint));
-    const open = new Set([...listed.map(({ paymentId }) => paymentId), ...logged.keys()]);
+    const merchants = new Map(listed.map(({ paymentId, merchantId }) => [paymentId, merchantId]));
+    const open = new Set([...merchants.keys(), ...logged.keys()]);
     const found = new Set(open);
     for (const { paymentId } of parked) found.add(paymentId);
-    for (const paymentId of found) unresolved.track(paymentId, !open.has(paymentId));
+    for (const paymentId of found)
+      unresolved.track(paymentId, !open.has(paymentId), merchants.get(paymentId));
     await unresolved.dropResolved(found);
   };
 

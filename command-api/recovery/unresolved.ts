@@ -83,8 +83,10 @@ export const knownOperations = (
     .filter((one) => one.ended !== undefined || !(mayRun(payment, one) || isWaiting(one)))
     .map((one) => knownOf(payment, one, providers));
 
-/** How often the provider is asked whether the shopper was there (gaps §21). */
-const LOOK_MS = 60_000;
+const MINUTE_MS = 60_000;
+/** Before each look whether the shopper was there (gaps §21); a start asks as about any operation. */
+const LOOKS_MS = [MINUTE_MS];
+const LOOKS_BESIDE_NOTICES_MS = [MINUTE_MS, 4 * MINUTE_MS, 10 * MINUTE_MS];
 
 const isDone = (state: PaymentState | undefined): boolean =>
   unresolvedOperations(state).length + unconfirmedOperations(state).length === 0;
@@ -117,6 +119,7 @@ const metricsOf = (operations: readonly KnownOperation[], nowMs: number) => {
 
 type UnresolvedDeps = AskDeps & {
   providers: readonly string[];
+  givesNotices(merchantId: string): boolean;
   delaysMs: readonly number[];
   startTimer?: StartTimer;
 };
@@ -177,8 +180,14 @@ const resolve = async (
   return payment;
 };
 
+/** How long the shopper may still come; undefined where none is waited for. */
+const waitsMsOf = ({ inFlight, nowMs }: Recovery, { state }: LoadedPayment) => {
+  const { waitsUntil } = unresolvedOperations(state).find(inFlight.isWaiting) ?? {};
+  return waitsUntil === undefined ? undefined : Date.parse(waitsUntil) - nowMs();
+};
+
 const attempt = async (recovery: Recovery, paymentId: string): Promise<Attempted> => {
-  const { queues, schedules, inFlight, nowMs } = recovery;
+  const { queues, schedules, inFlight } = recovery;
   const { goOn } = schedules;
   const resolving = queues.run(paymentId, () => resolve(recovery, paymentId, goOn));
   let payment = await resolving.catch((error: unknown) => {
@@ -187,9 +196,8 @@ const attempt = async (recovery: Recovery, paymentId: string): Promise<Attempted
     throw error;
   });
   if (payment === undefined) return { kind: 'resolved' };
-  const { waitsUntil } = unresolvedOperations(payment.state).find(inFlight.isWaiting) ?? {};
-  if (waitsUntil !== undefined)
-    return { kind: 'too early', leftMs: Math.min(LOOK_MS, Date.parse(waitsUntil) - nowMs()) };
+  const waitsMs = waitsMsOf(recovery, payment);
+  if (waitsMs !== undefined) return { kind: 'waiting', leftMs: waitsMs };
   payment = await confirmByAsking(recovery, payment, goOn);
   update(recovery, paymentId, payment);
   if (isDone(payment.state)) return { kind: 'resolved' };
@@ -201,6 +209,7 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
   const { paymentLog, queues, inFlight, nowMs } = deps;
   const schedules = createRetrySchedules<Known>({
     ...deps,
+    looksMs: (merchant) => (deps.givesNotices(merchant) ? LOOKS_BESIDE_NOTICES_MS : LOOKS_MS),
     unknown: { operations: [] },
     attempt: (paymentId) => attempt(recovery, paymentId),
     onFailed: (paymentId, failed) =>
@@ -218,15 +227,16 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
   return {
     /** An operation ended here without a recorded outcome. An equal create joins `payment` from now on. */
     add: (paymentId: string, operationId: string, payment: LoadedPayment | undefined): void => {
-      schedules.beginAnew(paymentId);
+      const waitsMs = payment && waitsMsOf(recovery, payment);
+      schedules.beginAnew(paymentId, payment?.state.merchantId ?? '', waitsMs);
       inFlight.sawEnd(operationId);
       if (payment !== undefined) note(recovery, payment);
     },
-    track: (paymentId: string, isOnlyParked = false): void => {
+    track: (paymentId: string, isOnlyParked = false, merchantId = ''): void => {
       // operate.ts adds what a live call leaves unknown; the next sweep looks again at the others.
       const operations = unresolvedOperations(paymentLog.peek(paymentId)?.state);
       const isLive = operations.some(({ operationId }) => inFlight.isLive(operationId));
-      const schedule = isLive ? schedules.get(paymentId) : schedules.begin(paymentId);
+      const schedule = isLive ? schedules.get(paymentId) : schedules.begin(paymentId, merchantId);
       if (schedule !== undefined) schedule.known = { ...schedule.known, isOnlyParked };
     },
     update: (paymentId: string, payment?: LoadedPayment) => update(recovery, paymentId, payment),
@@ -254,6 +264,7 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
     },
     metrics: () => metricsOf(list(), nowMs()),
     list,
+    askAboutAll: schedules.attemptAll,
     /** Only requests still ask. The next start finds what is unresolved. */
     stopAsking: schedules.stop,
   };

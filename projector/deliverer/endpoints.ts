@@ -17,7 +17,7 @@ import {
   updateLoop,
 } from './endpoint-loop.ts';
 import { addToFeed, createLogFeed, portionOf } from './log-feed.ts';
-import { createPlaces } from './permits.ts';
+import { createPlaces } from './places.ts';
 import type { SendDeps } from './send-item.ts';
 
 type Clock = 'nowMs' | 'startTimer' | 'random';

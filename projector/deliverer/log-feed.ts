@@ -6,10 +6,10 @@ import type { EventStore, LogEvent, Position } from '../../shared/event-store/po
 import { isPaymentEvent } from '../../shared/payment/events.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
+import { createTurns } from '../../shared/runtime/fair-turns.ts';
 import { type MessageType, messageTypeOf, readableEvents } from '../../shared/webhooks/message.ts';
 import { checkpointHashOf } from '../subscription.ts';
 import type { Place, Wanted } from './delivery.ts';
-import { createPermits } from './permits.ts';
 
 /** Without a type where the event cannot be read. */
 type PaymentFact = Wanted & { merchantId: string; type: MessageType | undefined };
@@ -30,7 +30,7 @@ export const createLogFeed = (store: Pick<EventStore, 'readAll' | 'readStream'>)
   head: { position: null, hash: null } as Place,
   /** The latest batches, the oldest first. */
   kept: [] as (Portion & { before: Position | null; events: number })[],
-  pages: createPermits(PAGES_AT_ONCE, PAGES_AT_ONCE),
+  pages: createTurns(PAGES_AT_ONCE),
   /** What the first event of a payment says, by stream. */
   firsts: createBoundedMap<First>(PAYMENTS_KNOWN_MAX),
 });

@@ -9,7 +9,7 @@ import { type Message, messageFor } from '../../shared/webhooks/message.ts';
 import { endpointKey, signedHeaders } from '../../shared/webhooks/signer.ts';
 import { tracedDelivery } from '../traces.ts';
 import { accepted, type Delivery, failed, type Item, passed, turnOf } from './delivery.ts';
-import { type Places, responseMsMax, SILENT_AFTER_MS, type Standing } from './permits.ts';
+import { type Places, responseMsMax, SILENT_AFTER_MS, type Standing } from './places.ts';
 import type { Sender, SendOutcome } from './send.ts';
 
 export type SendDeps = {

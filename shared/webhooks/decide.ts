@@ -1,7 +1,8 @@
 /** The rules of a merchant's webhook endpoints. Pure: clock, ids and positions are given. */
+import type { RecordedEvent } from '../event-store/port.ts';
 import type { RequestIdentity } from '../payment/event-fields.ts';
 import type { WebhookEvent } from '../payment/webhook-events.ts';
-import { type DataOf, ENDPOINTS_MAX, type Endpoint, TESTS } from './endpoints.ts';
+import { CHANGES, type DataOf, ENDPOINTS_MAX, type Endpoint, TESTS } from './endpoints.ts';
 
 /** `end` is the end of the log just before. */
 type ChangeCommand = DataOf<'WebhookEndpointChanged'> & {
@@ -17,14 +18,13 @@ export type EndpointCommand =
   | { kind: 'rotate'; endpointId: string; oldExpiresAt: string }
   | ({ kind: 'disable' } & DataOf<'WebhookEndpointDisabled'>)
   | ({ kind: 'delete' } & DataOf<'WebhookEndpointDeleted'>)
-  | { kind: 'test'; endpointId: string; nowMs: number }
+  | { kind: 'test'; endpointId: string }
   | ({ kind: 'resend' } & DataOf<'WebhookResendRequested'>);
 
 /** No events where nothing changes. */
 export type Decided =
   | { kind: 'events'; events: WebhookEvent[] }
   | { kind: 'unknown endpoint' }
-  | { kind: 'too soon'; againMs: number }
   | { kind: 'rejected'; why: string };
 
 const decided = (...events: WebhookEvent[]): Decided => ({ kind: 'events', events });
@@ -60,11 +60,26 @@ const changed = (endpoint: Endpoint, command: ChangeCommand): Decided => {
   return decided({ type: 'WebhookEndpointChanged', data: { endpointId, ...fields } }, ...events);
 };
 
-/** 0 where it may be tested now. A clock that was put back by more than `inMs` makes no test wait. */
-const testAgainMs = ({ testedAt }: Endpoint, nowMs: number): number => {
-  const agesMs = testedAt.map((at) => Math.abs(nowMs - Date.parse(at)));
-  const recent = agesMs.filter((ageMs) => ageMs < TESTS.inMs);
-  return recent.length < TESTS.max ? 0 : TESTS.inMs - Math.max(...recent);
+/**
+ * By the events of the merchant's endpoints; 0 where it may be done now. A deletion never waits, nor does what
+ * the service disables, nor anything for a clock that was put back by more than `inMs`.
+ */
+export const againMs = (
+  command: EndpointCommand,
+  events: readonly Pick<RecordedEvent, 'event' | 'time'>[],
+  nowMs: number,
+): number => {
+  const { kind } = command;
+  if (kind === 'delete' || kind === 'disable') return 0;
+  const { max, inMs } = kind === 'test' ? TESTS : CHANGES;
+  const isOfKind = ({ event: { type, data } }: Pick<RecordedEvent, 'event'>): boolean =>
+    kind === 'test'
+      ? type === 'WebhookTestRequested' && data.endpointId === command.endpointId
+      : type !== 'WebhookTestRequested';
+  const last = events.filter(isOfKind).slice(-max);
+  const agesMs = last.map(({ time }) => Math.abs(nowMs - Date.parse(time)));
+  const recent = agesMs.filter((ageMs) => ageMs < inMs);
+  return recent.length < max ? 0 : inMs - Math.max(...recent);
 };
 
 /** `identity` is that of a request with an `Idempotency-Key`. */
@@ -98,11 +113,8 @@ export const decideEndpoint = (
     }
     case 'delete':
       return decided({ type: 'WebhookEndpointDeleted', data: { endpointId } });
-    case 'test': {
-      const againMs = testAgainMs(endpoint, command.nowMs);
-      if (againMs > 0) return { kind: 'too soon', againMs };
+    case 'test':
       return decided({ type: 'WebhookTestRequested', data: { endpointId, ...keyed } });
-    }
     case 'resend': {
       if (endpoint.disabled !== undefined)
         return rejected('the endpoint is DISABLED; enable it first');

@@ -9,7 +9,7 @@ import {
   type WebhookEvent,
 } from '../payment/webhook-events.ts';
 import { newEventId } from '../runtime/ids.ts';
-import { type Decided, decideEndpoint, type EndpointCommand } from './decide.ts';
+import { againMs, type Decided, decideEndpoint, type EndpointCommand } from './decide.ts';
 import { type Endpoint, endpointStreamOf, foldEndpoints, isOfWebhooks } from './endpoints.ts';
 
 type Store = Pick<EventStore, 'readStream' | 'append'>;
@@ -83,6 +83,7 @@ export type Handled =
    */
   | { kind: 'stored'; events: RecordedEvent[]; endpoint: Endpoint; isRepeat: boolean }
   | { kind: 'key reused' }
+  | { kind: 'too soon'; againMs: number }
   | Exclude<Decided, { kind: 'events' }>;
 
 const endpointAfter = (events: readonly RecordedEvent[], endpointId: string): Endpoint => {
@@ -121,6 +122,8 @@ const handleOnce = async (
   const earlier = storedUnderKey(before, request);
   if (earlier !== undefined) return earlier;
   if (decided.kind !== 'events') return decided;
+  const waitMs = decided.events.length === 0 ? 0 : againMs(command, before, Date.now());
+  if (waitMs > 0) return { kind: 'too soon', againMs: waitMs };
   if (before.length === 0) await addMerchant(store, merchantId, context);
   const stream = endpointStreamOf(merchantId);
   const events =

@@ -8,6 +8,8 @@ export type DataOf<T extends WebhookEvent['type']> = Extract<WebhookEvent, { typ
 
 /** They go out one at a time, and each may hang for 15 s. */
 export const TESTS = { max: 4, inMs: 60_000 };
+/** Of a merchant's endpoints: each is an event that is kept for ever. */
+export const CHANGES = { max: 20, inMs: 60_000 };
 
 /** Times are RFC 3339 in UTC. */
 export type Endpoint = {
@@ -20,8 +22,6 @@ export type Endpoint = {
   apiVersion: 'v1';
   createdAt: string;
   updatedAt: string;
-  /** The last `TESTS.max` requests of a test. */
-  testedAt: readonly string[];
   /** Events after this position are sent; null: from the start of the log. */
   after: string | null;
   /** Of the secret that signs; see `endpointKey`. */
@@ -51,7 +51,6 @@ const created = (
   description,
   createdAt: time,
   updatedAt: time,
-  testedAt: [],
   after: after ?? null,
   secretNumber: 1,
   oldSecretExpiresAt: undefined,
@@ -78,8 +77,6 @@ const after = (before: Endpoint, event: WebhookEvent, time: string): Endpoint =>
       return { ...updated, disabled: { reason: event.data.reason, at: time } };
     case 'WebhookEndpointEnabled':
       return { ...updated, disabled: undefined };
-    case 'WebhookTestRequested':
-      return { ...before, testedAt: [...before.testedAt, time].slice(-TESTS.max) };
     default:
       return before;
   }

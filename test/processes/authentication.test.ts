@@ -39,12 +39,10 @@ const create = (at: CommandProcess, key: string): Promise<CommandResponse> => {
   };
   return at.create({ paymentMethod: { type: 'CARD', card: { ...card, authentication } } }, { key });
 };
-/** At `a`, which has looked at it once, as it does at once. */
+/** At `a`. */
 const waiting = async (key: string) => {
-  const { questions } = processes.a.faults;
   const first = await create(processes.a, key);
   expect(first.status).toBe(202);
-  await until('it was looked at once', () => processes.a.faults.questions > questions);
   return { first, id: idOf(first), url: (first.json.nextAction as { url: string }).url };
 };
 const authenticate = async (url: string): Promise<void> => {
@@ -61,6 +59,22 @@ test('a repeat in the other process gets the same address, and a capture there a
   const { questions } = b.faults;
   expect((await b.change('capture', id)).status).toBe(422);
   expect([b.faults.questions, b.faults.calls]).toEqual([questions, []]);
+});
+
+test('repeats under the key ask the provider at most once in five seconds', async () => {
+  const { a } = processes;
+  const { first, url } = await waiting('repeated');
+  a.clock.standsAtMs = Date.now();
+  const repeats = await Promise.all(Array.from({ length: 20 }, () => create(a, 'repeated')));
+  expect([a.faults.questions, new Set(repeats.map(({ text }) => text))]).toEqual([
+    1,
+    new Set([first.text]),
+  ]);
+  await authenticate(url);
+  a.clock.standsAtMs += 4_999;
+  expect([(await create(a, 'repeated')).status, a.faults.questions]).toEqual([202, 1]);
+  a.clock.standsAtMs += 1;
+  expect((await create(a, 'repeated')).json.status).toBe('AUTHORIZED');
 });
 
 test('both find at once that the shopper was there: one outcome', async () => {

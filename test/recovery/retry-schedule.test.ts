@@ -13,6 +13,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
     const retrySchedules = createRetrySchedules({
       ...clock,
       delaysMs,
+      looksMs: () => [60_000],
       attempt,
       onFailed,
       unknown: {},
@@ -26,7 +27,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
       tried.push(clock.nowMs());
       return { kind: 'unresolved' };
     }, [20, 60, 40]);
-    retrySchedules.begin('pay_1');
+    retrySchedules.begin('pay_1', 'm_1');
     await clock.advance(140);
     expect(failed).toHaveLength(4);
     retrySchedules.stop();
@@ -46,7 +47,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
       async () => ({ kind: 'unresolved' }),
       [10_000],
     );
-    for (let n = 0; n < 40; n++) retrySchedules.begin(`pay_${n}`);
+    for (let n = 0; n < 40; n++) retrySchedules.begin(`pay_${n}`, `m_${n}`);
     await until('all were looked up', () => failed.length === 40);
     retrySchedules.stop();
     expect(new Set(failed.map(({ nextAttemptMs }) => nextAttemptMs)).size).toBeGreaterThan(30);
@@ -63,7 +64,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
       done += 1;
       return { kind: 'resolved' };
     }, [1]);
-    for (let n = 0; n < 100; n++) retrySchedules.begin(`pay_${n}`);
+    for (let n = 0; n < 100; n++) retrySchedules.begin(`pay_${n}`, `m_${n}`);
     await until('all are done', () => done === 100);
     expect(most).toBe(8);
     expect(retrySchedules.get('pay_1')).toBeUndefined();
@@ -74,11 +75,11 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
       async () => ({ kind: 'unresolved' }),
       [600_000],
     );
-    retrySchedules.begin('pay_1');
+    retrySchedules.begin('pay_1', 'm_1');
     await until('the first attempt', () => failed.length === 1);
-    retrySchedules.begin('pay_1');
+    retrySchedules.begin('pay_1', 'm_1');
     expect(retrySchedules.get('pay_1')?.nextAttemptAtMs).toBeGreaterThan(clock.nowMs() + 500_000);
-    retrySchedules.beginAnew('pay_1');
+    retrySchedules.beginAnew('pay_1', 'm_1');
     await until('an attempt at once', () => failed.length === 2);
     retrySchedules.stop();
     expect(failed[1]?.attempts).toBe(1);
@@ -89,10 +90,38 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
       () => Promise.reject(new Error('no store')),
       [5],
     );
-    retrySchedules.begin('pay_1');
+    retrySchedules.begin('pay_1', 'm_1');
     await clock.advance(6);
     expect(failed).toHaveLength(2);
     retrySchedules.stop();
     expect(failed[0]).toMatchObject({ attempts: 1, error: new Error('no store') });
+  });
+
+  test('the provider is back: each is asked about at once, 8 at a time, and no more than once a minute', async () => {
+    const tried: string[] = [];
+    let isAway = true;
+    let [running, most] = [0, 0];
+    const { failed, clock, retrySchedules } = retrySchedulesOver(
+      async (id) => {
+        tried.push(id);
+        most = Math.max(most, ++running);
+        await new Promise((resolve) => setImmediate(resolve));
+        running -= 1;
+        return isAway ? { kind: 'unresolved' } : { kind: 'resolved' };
+      },
+      [600_000],
+    );
+    const ids = Array.from({ length: 30 }, (_, n) => `pay_${n}`);
+    for (const id of ids) retrySchedules.begin(id, `m_${id}`);
+    await until('each was asked about', () => failed.length === 30);
+    retrySchedules.attemptAll();
+    await until('each was asked about again', () => failed.length === 60);
+    retrySchedules.attemptAll();
+    expect(retrySchedules.get('pay_1')?.nextAttemptAtMs).toBeDefined();
+    isAway = false;
+    await clock.advance(60_000);
+    retrySchedules.attemptAll();
+    await until('none is left', () => [...retrySchedules.entries()].length === 0);
+    expect([tried.slice(30, 60), tried.length, most]).toEqual([ids, 90, 8]);
   });
 });

@@ -9,7 +9,7 @@ import { expect } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { type JWTPayload, SignJWT } from 'jose';
 import type { LedgerEntry, Provider } from '../../command-api/provider/port.ts';
-import { openService } from '../../embedded/compose.ts';
+import { openService, type Wrappers } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { type ErrorCode, messageOf } from '../../shared/http/errors.ts';
@@ -128,9 +128,8 @@ export const openApp = async (settings: Record<string, string> = {}, metrics = c
 };
 
 /** What a service is opened over: a copy of a folder, and a provider in the place of its simulator. */
-export type OpenedOver = {
+export type OpenedOver = Wrappers & {
   folder?: string;
-  provider?: (own: Provider) => Provider;
   unresolvedAfterMs?: number;
 };
 
@@ -158,7 +157,8 @@ export const openInProcess = async (
           provider = over.provider?.(own) ?? own;
           return faults.wrap(provider);
         },
-        readModels: readModels.wrap,
+        ...(over.store && { store: over.store }),
+        readModels: (own) => readModels.wrap(over.readModels?.(own) ?? own),
         unresolvedAfterMs: over.unresolvedAfterMs,
       },
     );
@@ -176,6 +176,8 @@ export const openInProcess = async (
       const { entries = [] } = (await provider?.ledger(null, 1000)) ?? {};
       return paymentId === undefined ? entries : entries.filter((e) => e.paymentId === paymentId);
     },
+    /** Requests that have no response yet; one that is streamed is none of them. */
+    inFlight: (): number => service.app.lifecycle.places.taken(),
     /** Listens on a free port of loopback, for a client of its own; gives the address. */
     listen: () => service.app.listen({ host: '127.0.0.1', port: 0 }),
     /** Opens the service again over the same folder, after `meanwhile` has had the folder to itself. */

@@ -2,18 +2,18 @@
  * The commands of a merchant's webhook endpoints within the budgets of their requests (gaps §7), and
  * under the older idempotency secret.
  */
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { handled, type Stored, type WebhookDeps } from '../../command-api/endpoints/requests.ts';
 import { createIdentities } from '../../command-api/idempotency.ts';
 import { RevisionConflict } from '../../shared/event-store/errors.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
+import type { WebhookEvent } from '../../shared/payment/webhook-events.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
-import { createQueues, type Queues } from '../../shared/runtime/scheduling.ts';
+import { againMs, type EndpointCommand } from '../../shared/webhooks/decide.ts';
 import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
-import { endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
-import { CONTEXT, registerEndpoint } from '../support/webhook-world.ts';
+import { CONTEXT } from '../support/webhook-world.ts';
 
 const { log } = createLogger({ level: 'silent', destination: 'stdout' });
 const principal = { merchantId: 'm_1', actor: 'tester', scopes: undefined };
@@ -24,21 +24,15 @@ const endpoint = {
 
 type Options = {
   store: WebhookDeps['webhooks']['store'];
-  queues?: Queues;
   secrets?: [string, ...string[]];
   budgetMs?: number;
 };
 
 /** The response to a registration under a key. */
-const respond = async ({
-  store,
-  queues = createQueues(),
-  secrets = ['a secret'],
-  budgetMs = 60_000,
-}: Options) => {
+const respond = async ({ store, secrets = ['a secret'], budgetMs = 60_000 }: Options) => {
   const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10 });
   const webhooks = { store } as WebhookDeps['webhooks'];
-  const commands = { queues, identities: createIdentities(secrets) };
+  const commands = { identities: createIdentities(secrets) };
   const deps = { webhooks, commands, requestBudgetMs: budgetMs, waiting: new Set<never>() };
   const keyed = { key: 'a-key', request: { url: endpoint.url } };
   app.post('/', async (_request, reply) => {
@@ -61,37 +55,84 @@ test('conflicts that outlast the budget are 503', async () => {
   });
 });
 
-test('a request whose turn comes too late is 503 and stores nothing', async () => {
+test('a request whose budget is spent is 503 and stores nothing', async () => {
   const store = memoryEventStore();
-  const queues = createQueues();
-  const first = Promise.withResolvers<void>();
-  void queues.run(endpointStreamOf('m_1'), () => first.promise);
-  expect(await respond({ store, queues, budgetMs: 30 })).toMatchObject({
+  expect(await respond({ store, budgetMs: 0 })).toMatchObject({
     ...{ statusCode: 503, retryAfter: '1' },
     details: ['the turn of this request did not come in time'],
   });
-  first.resolve();
-  await queues.idle();
   expect(await store.end()).toBeNull();
 });
 
-test('of tests that several processes request at a time, four a minute are stored', async () => {
-  const store = memoryEventStore();
-  const endpointId = await registerEndpoint(store, 'm_1', endpoint.url);
-  const requested = (nowMs: number) =>
-    handleEndpointCommand(store, 'm_1', { kind: 'test', endpointId, nowMs }, CONTEXT);
-  const nowMs = Date.now();
-  const all = await Promise.all(Array.from({ length: 6 }, () => requested(nowMs)));
-  const kinds = all.map(({ kind }) => kind);
-  expect(kinds.filter((kind) => kind === 'stored')).toHaveLength(4);
-  expect(kinds.filter((kind) => kind === 'too soon')).toHaveLength(2);
-  const [, first] = await store.readStream(endpointStreamOf('m_1'));
-  const after = async (ms: number) => requested(Date.parse(first?.time ?? '') + ms);
-  expect(await after(59_000)).toEqual({ kind: 'too soon', againMs: 1_000 });
-  // A process whose clock is behind waits as well; one that was put back for hours does not.
-  expect(await after(-5_000)).toMatchObject({ kind: 'too soon' });
-  expect(await after(-3_600_000)).toMatchObject({ kind: 'stored' });
-  expect(await after(60_100)).toMatchObject({ kind: 'stored' });
+test.each<[string, number, EndpointCommand]>([
+  ['tests of an endpoint', 4, { kind: 'test', endpointId: endpoint.endpointId }],
+  [
+    'changes',
+    19,
+    { kind: 'resend', endpointId: endpoint.endpointId, since: '2000-01-01T00:00:00.000Z' },
+  ],
+])(
+  'of %s that several processes request at a time, %d a minute are stored',
+  async (_, max, command) => {
+    const store = memoryEventStore();
+    await handleEndpointCommand(store, 'm_1', { kind: 'create', endpoint }, CONTEXT);
+    const requested = () => handleEndpointCommand(store, 'm_1', command, CONTEXT);
+    const all = await Promise.all(Array.from({ length: max + 2 }, requested));
+    const kinds = all.map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === 'stored')).toHaveLength(max);
+    expect(kinds.filter((kind) => kind === 'too soon')).toHaveLength(2);
+    const gone = await handleEndpointCommand(
+      store,
+      'm_1',
+      { ...endpoint, kind: 'delete' },
+      CONTEXT,
+    );
+    expect(gone.kind).toBe('stored');
+  },
+);
+
+describe('when it may be done again', () => {
+  const atMs = Date.parse('2026-01-01T00:00:00.000Z');
+  const { endpointId } = endpoint;
+  const test1 = { type: 'WebhookTestRequested', data: { endpointId } } as const;
+  const other = { type: 'WebhookTestRequested', data: { endpointId: 'we_other' } } as const;
+  const changed = { type: 'WebhookEndpointChanged', data: { endpointId } } as const;
+  const times = (event: WebhookEvent, count: number) =>
+    Array.from({ length: count }, () => ({ event, time: new Date(atMs).toISOString() }));
+  const command = { kind: 'test', endpointId } as const;
+
+  test.each<[string, EndpointCommand, ReturnType<typeof times>, number, number]>([
+    ['a fourth test', command, times(test1, 3), 0, 0],
+    ['a fifth', command, times(test1, 4), 59_000, 1_000],
+    ['after a minute', command, times(test1, 4), 60_000, 0],
+    ['by a clock that is behind', command, times(test1, 4), -5_000, 55_000],
+    ['by one that was put back for hours', command, times(test1, 4), -3_600_000, 0],
+    [
+      'tests of another endpoint, and changes',
+      command,
+      [...times(other, 4), ...times(changed, 20)],
+      0,
+      0,
+    ],
+    [
+      'the 20th change',
+      { kind: 'resend', endpointId },
+      [...times(changed, 19), ...times(test1, 9)],
+      0,
+      0,
+    ],
+    ['the 21st', { kind: 'resend', endpointId }, times(changed, 20), 0, 60_000],
+    ['a deletion', { kind: 'delete', endpointId }, times(changed, 20), 0, 0],
+    [
+      'an end by the service',
+      { kind: 'disable', endpointId, reason: 'GONE' },
+      times(changed, 20),
+      0,
+      0,
+    ],
+  ])('%s', (_name, asked, events, afterMs, waitsMs) => {
+    expect(againMs(asked, events, atMs + afterMs)).toBe(waitsMs);
+  });
 });
 
 test('ADR-0105: a repeat is recognised by the older secret', async () => {

@@ -32,6 +32,7 @@ import { recordAtEnd, traceRequests } from './records.ts';
 import {
   addPlaces,
   boundUnread,
+  createRequestTurns,
   createShares,
   type Lifecycle,
   UNREAD_BYTES_MAX,
@@ -232,6 +233,8 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
   const lifecycle: Lifecycle = {
     places: createShares(options.maxInFlight, PLACES_OF_ONE_MIN),
     unread: createShares(UNREAD_BYTES_MAX),
+    turns: createRequestTurns(),
+    turnMs: 5_000,
     closing: false,
     refusing: false,
   };

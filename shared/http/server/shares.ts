@@ -1,30 +1,47 @@
 /**
- * Limits that requests share; one merchant takes at most half of each. A request has one of MAX_IN_FLIGHT
- * places from its last check before the body until its response is out. Responses that clients do not read
- * would stay in memory without end: they are bounded, and slow clients disconnected.
+ * What requests share. They wait for some of it, in turn (gaps §27). Of the places of MAX_IN_FLIGHT, which a
+ * request has from its last check before the body until its response is out, one merchant takes at most half.
+ * Responses that clients do not read would stay in memory without end: they are bounded as well, and slow
+ * clients disconnected.
  */
 import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { PAGE_BYTES_MAX } from '../../read-models/pages.ts';
+import { createTurns } from '../../runtime/fair-turns.ts';
 import { errorBody, JSON_TYPE, RETRY_LATER, reject, statusOf } from '../errors.ts';
 
 /** One part in so many. */
 const OF_A_MERCHANT = 2;
 /** Requests without a token together: anyone can send those, a merchant included (gaps §11). */
 const OF_UNAUTHENTICATED = 4;
+const UNAUTHENTICATED = '';
+const merchantOf = ({ request }: FastifyReply): string =>
+  request.principal?.merchantId ?? UNAUTHENTICATED;
 
-/** `merchantId` is undefined for a request without a token. */
-type Shares = {
-  isFull(merchantId: string | undefined): boolean;
-  /** A negative amount gives it back. */
-  take(merchantId: string | undefined, amount: number): void;
-  taken(): number;
-};
+/** A merchant has one at a time. */
+const oneEach = (places: number) => createTurns(places, 1);
+
+/** What requests wait for in turn (gaps §27). */
+export const createRequestTurns = () => ({
+  /** Pages of the log, exports, and streams from an earlier place up to the log's end. */
+  past: oneEach(8),
+  verifications: oneEach(4),
+  /** Lists too. */
+  searches: oneEach(8),
+  /** Commands to webhook endpoints. */
+  endpoints: oneEach(8),
+  /** What needs a person, and its acknowledgement. */
+  attention: oneEach(8),
+});
+export type RequestTurns = ReturnType<typeof createRequestTurns>;
 
 export type Lifecycle = {
   readonly places: Shares;
   readonly unread: Shares;
+  readonly turns: RequestTurns;
+  /** For so long a request waits for its turn; tests shorten it. */
+  turnMs: number;
   /** Not ready, and each response is the last of its connection. */
   closing: boolean;
   /** New requests are 503. */
@@ -32,23 +49,43 @@ export type Lifecycle = {
 };
 
 /** A merchant may take `ofOneMin` in any case, so that a small `max` is not halved. */
-export const createShares = (max: number, ofOneMin = 1): Shares => {
-  const ofOneMax = Math.max(Math.ceil(max / OF_A_MERCHANT), ofOneMin);
-  const byMerchant = new Map<string | undefined, number>();
-  let taken = 0;
+export const createShares = (max: number, ofOneMin = 1) => {
+  const turns = createTurns(max, Math.max(Math.ceil(max / OF_A_MERCHANT), ofOneMin));
+  const unauthenticatedMax = Math.ceil(max / OF_UNAUTHENTICATED);
   return {
-    isFull: (merchantId) => {
-      const ownMax = merchantId === undefined ? Math.ceil(max / OF_UNAUTHENTICATED) : ofOneMax;
-      return taken >= max || (byMerchant.get(merchantId) ?? 0) >= ownMax;
-    },
-    take: (merchantId, amount) => {
-      const own = (byMerchant.get(merchantId) ?? 0) + amount;
-      taken += amount;
-      if (own === 0) byMerchant.delete(merchantId);
-      else byMerchant.set(merchantId, own);
-    },
-    taken: () => taken,
+    /** `merchantId` is undefined for a request without a token. */
+    isFull: (merchantId?: string): boolean =>
+      merchantId === undefined
+        ? turns.takenBy(UNAUTHENTICATED) >= unauthenticatedMax || !turns.fits(UNAUTHENTICATED)
+        : !turns.fits(merchantId),
+    /** A negative amount gives it back. */
+    take: (merchantId = UNAUTHENTICATED, amount: number): void => turns.add(merchantId, amount),
+    taken: turns.taken,
   };
+};
+type Shares = ReturnType<typeof createShares>;
+
+const LATE = ['the turn of this request did not come in time'];
+
+/**
+ * Holds a place until `work` ends: of a reply that it gives, until that is out. Undefined, and 503, where the
+ * merchant's turn does not come in time.
+ */
+export const inTurn = async <T>(
+  name: keyof RequestTurns,
+  reply: FastifyReply,
+  work: () => Promise<T>,
+): Promise<T | undefined> => {
+  const { turns, turnMs } = reply.server.lifecycle;
+  const late = AbortSignal.timeout(turnMs);
+  const begin = async () => (reply.raw.destroyed ? undefined : work());
+  try {
+    return await turns[name].with(merchantOf(reply), late, begin);
+  } catch (error) {
+    if (error !== late.reason) throw error;
+    reject(reply, 'SERVICE_UNAVAILABLE', LATE, RETRY_LATER);
+    return undefined;
+  }
 };
 
 export const UNREAD_BYTES_MAX = 64 * 1024 * 1024;

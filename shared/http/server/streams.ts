@@ -1,6 +1,7 @@
 /** Streams: read as fast as their client reads, cut off where it stalls, ended at a close. */
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { createTurns } from '../../runtime/fair-turns.ts';
 import type {} from './app.ts';
 import { whenGone } from './shares.ts';
 
@@ -15,13 +16,13 @@ export type Streams = {
 
 export type StreamLimits = {
   openMax: number;
-  /** Of one merchant; a token of all merchants is not counted. */
+  /** Of one merchant: a stream has no end of its own. */
   ownMax: number;
   keepAliveMs: number;
   stalledMs: number;
 };
 
-const LIMITS: StreamLimits = { openMax: 32, ownMax: 8, keepAliveMs: 15_000, stalledMs: 30_000 };
+const LIMITS: StreamLimits = { openMax: 32, ownMax: 4, keepAliveMs: 15_000, stalledMs: 30_000 };
 const BUFFER_BYTES = 64 * 1024;
 
 const SILENT = Symbol('silent');
@@ -60,24 +61,17 @@ async function* withKeepAlive(
 }
 
 export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMITS): Streams => {
-  const open = new Map<FastifyReply, { merchantId: string | undefined; leave: () => void }>();
+  const places = createTurns(limits.openMax, limits.ownMax);
+  const open = new Set<() => void>();
   app.addHook('preClose', (done) => {
-    for (const { leave } of open.values()) leave();
+    for (const leave of open) leave();
     done();
   });
-  const isFull = (merchantId: string | undefined): boolean => {
-    if (open.size >= limits.openMax || app.lifecycle.unread.isFull(merchantId)) return true;
-    const own = [...open.values()].filter((one) => one.merchantId === merchantId);
-    return merchantId !== '*' && own.length >= limits.ownMax;
-  };
-  const enter = (reply: FastifyReply, leave: () => void): void => {
-    if (!open.has(reply)) whenGone(reply.raw, () => open.delete(reply));
-    open.set(reply, { merchantId: reply.request.principal?.merchantId, leave });
-  };
   return {
-    take: (reply) => {
-      if (isFull(reply.request.principal?.merchantId)) return false;
-      enter(reply, () => undefined);
+    take: ({ request, raw }) => {
+      const { merchantId = '' } = request.principal ?? {};
+      if (app.lifecycle.unread.isFull(merchantId) || !places.take(merchantId)) return false;
+      whenGone(raw, () => places.giveBack(merchantId));
       return true;
     },
     send: (reply, type, source, keepAlive = '') => {
@@ -88,8 +82,11 @@ export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMIT
         leave();
         body?.destroy();
       };
-      enter(reply, leave);
-      whenGone(reply.raw, leave);
+      open.add(leave);
+      whenGone(reply.raw, () => {
+        open.delete(leave);
+        leave();
+      });
       const whole = async function* (): AsyncGenerator<string> {
         try {
           yield* source(abort.signal);

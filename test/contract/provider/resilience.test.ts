@@ -1,4 +1,4 @@
-/** The breaker and the bounded queue before a provider (gaps §7). */
+/** The breaker and the turns before a provider (gaps §7, §27). */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { httpProvider } from '../../../command-api/provider/http/provider.ts';
 import type { Provider, ProviderOutcome } from '../../../command-api/provider/port.ts';
@@ -218,25 +218,66 @@ describe('gaps §7: the breaker', () => {
   });
 });
 
-describe('gaps §7: the bounded queue', () => {
-  test('a call without a place in the queue is NotSent; those in the queue are sent in order, each once', async () => {
+describe('gaps §7: the provider is back', () => {
+  const AWAY: ProviderOutcome[] = [
+    { outcome: 'UNKNOWN', reason: 'timeout' },
+    { outcome: 'NOT_SENT' },
+  ];
+  const REJECTED: ProviderOutcome = { outcome: 'NOT_SENT', reason: 'unauthorized' };
+  const backAfter = async (responses: ProviderOutcome[], asksAfter = 0) => {
+    const clock = manualClock();
+    const { provider } = inTurn(responses);
+    const behind = resilient(provider, clock);
+    let backs = 0;
+    behind.onBack(() => {
+      backs += 1;
+    });
+    for (let call = 0; call < responses.length; call += 1) {
+      await behind.execute(authorize(), nothingOpened);
+      // The breaker lets each of them through.
+      await clock.advance(1000);
+    }
+    for (let asked = 0; asked < asksAfter; asked += 1)
+      await behind.lookUp({ ...authorize(), requestedAt: '' });
+    return backs;
+  };
+  const times = (outcomes: ProviderOutcome[], count: number) =>
+    Array.from({ length: count }, (_, n) => outcomes[n % outcomes.length] as ProviderOutcome);
+
+  test.each<[string, ProviderOutcome[], number, number]>([
+    [
+      'an operation is carried out after 5 without a response',
+      [...times(AWAY, 5), { outcome: 'APPROVED' }],
+      0,
+      1,
+    ],
+    ['a question is answered after them, and another one', times(AWAY, 5), 2, 1],
+    ['4 are no outage', [...times(AWAY, 4), { outcome: 'APPROVED' }], 0, 0],
+    ['a rejection of the key is no return', [...times(AWAY, 5), REJECTED], 0, 0],
+    ['two outages', [...times(AWAY, 5), { outcome: 'APPROVED' }, ...times(AWAY, 5)], 1, 2],
+  ])('%s', async (_name, responses, asksAfter, backs) => {
+    expect(await backAfter(responses, asksAfter)).toBe(backs);
+  });
+});
+
+describe('gaps §7, §27: the turns', () => {
+  test('calls without a place are sent in order, each once', async () => {
     const pending: Array<() => void> = [];
     const server = await serve((_request, response) => {
       pending.push(() => response.writeHead(500).end());
     });
-    const bounds = { callsMax: 2, queueMax: 2, queueWaitMsMax: HANGS_MS };
+    const bounds = { callsMax: 1, turnWaitMsMax: HANGS_MS };
     const provider = resilientHttp(server.url, bounds);
-    const operations = Array.from({ length: 5 }, () => authorize());
+    const operations = Array.from({ length: 4 }, () => authorize());
     const responses = operations.map((operation) => provider.execute(operation, nothingOpened));
-    expect(await responses[4]).toEqual(NOT_SENT);
     for (let call = 0; call < 4; call += 1) {
       await until('a call arrives', () => pending.length > 0);
       pending.shift()?.();
     }
     const unknown = { outcome: 'UNKNOWN', reason: 'status' };
-    expect(await Promise.all(responses.slice(0, 4))).toEqual([unknown, unknown, unknown, unknown]);
-    const ids = server.requests.map((request) => request.split('/').at(-1)).sort();
-    expect(ids).toEqual(operations.slice(0, 4).map(({ operationId }) => operationId));
+    expect(await Promise.all(responses)).toEqual([unknown, unknown, unknown, unknown]);
+    const ids = server.requests.map((request) => request.split('/').at(-1));
+    expect(ids).toEqual(operations.map(({ operationId }) => operationId));
   });
 
   test('a wait too long for a place is NotSent, and the call is never sent later', async () => {
@@ -247,7 +288,7 @@ describe('gaps §7: the bounded queue', () => {
       return sent.length === 1 ? slow.promise : Promise.resolve({ outcome: 'APPROVED' });
     });
     const clock = manualClock();
-    const behind = resilient(provider, { ...clock, callsMax: 1, queueMax: 1, queueWaitMsMax: 30 });
+    const behind = resilient(provider, { ...clock, callsMax: 1, turnWaitMsMax: 30 });
     const [first, second, third] = [authorize(), authorize(), authorize()];
     const running = behind.execute(first, nothingOpened);
     const waiting = behind.execute(second, nothingOpened);

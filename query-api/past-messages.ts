@@ -1,0 +1,24 @@
+/** What a merchant's endpoint is sent, also of the events that the log holds already: read as a scan. */
+import { pastBy } from '../audit/log.ts';
+import { followPaymentStates, type PaymentStates } from '../shared/event-store/payment-states.ts';
+import type { LogEvent } from '../shared/event-store/port.ts';
+import { isWanted, messageAt } from '../shared/webhooks/message.ts';
+
+type Wanted = { eventTypes?: readonly string[] | undefined };
+
+/** Empty for an event that is not sent. */
+export const messageText = async (
+  states: PaymentStates,
+  event: LogEvent,
+  wanted: Wanted,
+): Promise<string> => {
+  const message = await messageAt(states, event);
+  if (message === undefined || !isWanted(wanted, message.type)) return '';
+  // A body has no line breaks, so it can stand in one data line.
+  return `id: ${event.position}\nevent: ${message.type}\ndata: ${message.body}\n\n`;
+};
+
+export const past: ReturnType<typeof pastBy<Wanted>> = pastBy<Wanted>((log, wanted) => {
+  const states = followPaymentStates(log);
+  return (event) => messageText(states, event, wanted);
+});
