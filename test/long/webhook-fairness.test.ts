@@ -6,6 +6,7 @@
 import { expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { startService } from '../support/service.ts';
+import { ARRIVED_MS_MAX, CROWDED_MS_MAX } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 import {
   ALLOW_LOOPBACK,
@@ -17,8 +18,6 @@ import {
 } from '../support/webhook-merchant.ts';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
 
-const ARRIVED_MS_MAX = 5_000;
-const POST_MS_MAX = 250;
 const SALES = 100;
 const ROUNDS = 3;
 const POSTS_SHARE = 0.99;
@@ -98,7 +97,7 @@ const expectFair = async (alone: Fare, measure: () => Promise<Fare>): Promise<vo
   const arrivedMs = Math.max(...rounds.map((round) => round.arrivedMs));
   expect(arrivedMs).toBeLessThan(Math.max(ARRIVED_MS_MAX, 2 * alone.arrivedMs));
   const postMs = Math.min(...rounds.map((round) => round.postMs));
-  expect(postMs).toBeLessThan(Math.max(POST_MS_MAX, 2 * alone.postMs));
+  expect(postMs).toBeLessThan(Math.max(CROWDED_MS_MAX, 2 * alone.postMs));
 };
 
 test.each<[string, (n: number) => boolean]>([
