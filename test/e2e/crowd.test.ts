@@ -6,6 +6,7 @@ import payment from '../../examples/payment.json' with { type: 'json' };
 import { PAYMENTS } from '../support/in-process.ts';
 import { testOfLongRun, timesOf } from '../support/long-run-share.ts';
 import { type Service, startService } from '../support/service.ts';
+import { CROWDED_MS_MAX, HANGS_MS } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 
 const GREEDY = 'm_greedy';
@@ -100,7 +101,7 @@ const servedFor = async (service: Service, seconds: number): Promise<Served> => 
     const response = await fetch(`${service.url}${path}`, {
       ...init,
       headers: { authorization },
-      signal: AbortSignal.timeout(30_000),
+      signal: AbortSignal.timeout(HANGS_MS),
     });
     const body = (await response.json()) as { paymentId?: string };
     times.push(performance.now() - begun);
@@ -136,7 +137,6 @@ const untilMemoryIsBelow = (service: Service, megabytes: number): Promise<void> 
     return memoryOf(service).now < megabytes;
   });
 
-const P99_MS_MAX = 250;
 /** Where every core is busy elsewhere: in comparison with the same service without the crowd. */
 const TIMES_ALONE_MAX = 10;
 const MB_MAX = 700;
@@ -154,7 +154,9 @@ const tell = (what: string, service: Service, served: Served, alone: Served, cro
 
 const expectServed = ({ refused, p99Ms }: Served, alone: Served): void => {
   expect(refused).toBe(0);
-  expect(p99Ms).toBeLessThan(Math.max(P99_MS_MAX, TIMES_ALONE_MAX * alone.p99Ms));
+  // A second of requests has no percentile that says anything.
+  const limitMs = Math.max(CROWDED_MS_MAX, TIMES_ALONE_MAX * alone.p99Ms);
+  expect(p99Ms).toBeLessThan(timesOf(limitMs, Number.POSITIVE_INFINITY));
 };
 
 /** 2,300 creates of one merchant whose bodies never come, for so long. */

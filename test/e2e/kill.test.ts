@@ -10,12 +10,11 @@ import { randomOf } from '../support/random.ts';
 import { type Service, startService } from '../support/service.ts';
 import { startServiceHere } from '../support/service-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { STARTS_MS_MAX } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 import { type Acknowledged, newWork, startWriters, type Work } from '../support/writers.ts';
 
 const WRITERS = 16;
-/** The figure of an idle machine stands in docs/reliability.md. */
-const READY_MS_MAX = 6000;
 /** Where every core is busy elsewhere: in comparison with the first start, of an empty folder. */
 const TIMES_FIRST_MAX = 3;
 const ENV = { LOG_LEVEL: 'warn' };
@@ -97,7 +96,7 @@ const surviveKills = async (rounds: number): Promise<void> => {
     await expectAllKept(dataDir, kept);
     expect(operations).toBeGreaterThan(rounds);
     const [first = 0, ...restarts] = readyMs;
-    const limitMs = Math.max(READY_MS_MAX, TIMES_FIRST_MAX * first);
+    const limitMs = Math.max(STARTS_MS_MAX, TIMES_FIRST_MAX * first);
     // One in a moment without a core says nothing of the others.
     if (restarts.length > 0) expect(medianOf(restarts)).toBeLessThan(limitMs);
   } finally {

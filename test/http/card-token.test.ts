@@ -8,7 +8,6 @@ import {
   expectError,
   idOf,
   locatedId,
-  NO_RETRIES,
   openInProcess,
   PAYMENTS,
   payment,
@@ -18,7 +17,7 @@ import { providerHere } from '../support/provider-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
-const service = await openInProcess({ ...NO_RETRIES, PROVIDER_TIMEOUT_MS: '800' });
+const service = await openInProcess();
 afterEach(() => {
   service.faults.respondsToLookUps = true;
 });
@@ -66,9 +65,11 @@ test.each([
   ['tok_never_carried_out', 'FAILED'],
   ['tok_answer_lost', 'AUTHORIZED'],
 ] as const)('%s: 503, and once recovery has asked the payment is %s', async (token, expected) => {
-  const response = await create({ token });
+  const quick = { PROVIDER_TIMEOUT_MS: '800', RECOVERY_DELAYS_MS: '20' };
+  await using hasty = await openInProcess(quick);
+  const response = await hasty.ask('POST', PAYMENTS, byToken({ token }));
   expect(response.status).toBe(503);
-  const statusNow = async () => (await service.get(locatedId(response))).json.status;
+  const statusNow = async () => (await hasty.get(locatedId(response))).json.status;
   await until('the outcome is known', async () => (await statusNow()) !== 'PENDING');
   expect(await statusNow()).toBe(expected);
 });

@@ -2,7 +2,6 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
 import {
   APPROVED,
-  type CommandResponse,
   CREATED_ID,
   expectError,
   expectResponseHeaders,
@@ -17,11 +16,7 @@ import {
 import { testOfLongRun } from '../support/long-run-share.ts';
 import { until } from '../support/until.ts';
 
-const service = await openInProcess({
-  PROVIDER_TIMEOUT_MS: '800',
-  RECOVERY_DELAYS_MS: '20',
-  MAX_AMOUNT: '500000',
-});
+const service = await openInProcess({ MAX_AMOUNT: '500000' });
 afterAll(() => service[Symbol.asyncDispose]());
 
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
@@ -107,16 +102,6 @@ describe('interface, create: 200', () => {
   });
 });
 
-/** Recovery has looked the outcome up. */
-const untilResolved = async (paymentId: string): Promise<CommandResponse> => {
-  let response = await service.get(paymentId);
-  await until('the outcome is known', async () => {
-    response = await service.get(paymentId);
-    return response.json.status !== 'PENDING';
-  });
-  return response;
-};
-
 describe('interface, create: 402', () => {
   test.each<[string, string, string, string?, string?]>([
     ['4242424242424241', 'INVALID_CARD_NUMBER', 'CORRECT_DATA'],
@@ -182,16 +167,19 @@ describe('interface, create: 503, and gaps §13: cards whose outcome is not know
     ['4228', 'FAILED', 0, { result: 'FAILED', failure: { failureCode: 'PROVIDER_UNAVAILABLE' } }],
     ['4236', 'CAPTURED', 1, { result: 'SUCCEEDED' }],
   ])('%s: unknown, then found: %s with %i charges', async (last4, status, charges, transaction) => {
-    const response = await service.create({ number: `400000000000${last4}`, captureNow: true });
+    const quick = { PROVIDER_TIMEOUT_MS: '800', RECOVERY_DELAYS_MS: '20' };
+    await using hasty = await openInProcess(quick);
+    const response = await hasty.create({ number: `400000000000${last4}`, captureNow: true });
     const id = locatedId(response);
     expectError(response, 503, 'PROVIDER_UNAVAILABLE', [
       `paymentId ${id}`,
       'the outcome at the provider is not known yet; it is looked up and recorded on the payment',
     ]);
     expect(response.headers).toMatchObject({ 'retry-after': '1' });
-    const { json } = await untilResolved(id);
+    await until('it is resolved', async () => (await hasty.get(id)).json.status !== 'PENDING');
+    const { json } = await hasty.get(id);
     expect(json).toMatchObject({ status, transactions: [{ type: 'SALE', ...transaction }] });
-    expect(await service.ledger(id)).toHaveLength(charges);
+    expect(await hasty.ledger(id)).toHaveLength(charges);
   });
 
   testOfLongRun('4269: approved after 2 s', async () => {

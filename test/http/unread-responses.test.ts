@@ -9,6 +9,7 @@ import { buildApp } from '../../shared/http/server/app.ts';
 import { closeGracefully } from '../../shared/http/server/health.ts';
 import type { Log } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
+import { AWAITED_MS } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 
 type Line = { route?: string; status?: number };
@@ -139,10 +140,10 @@ test('what waits behind another response is dropped when its client has left', a
 
 describe('a client that takes something all the time, and less than 256 KiB in its time', () => {
   const STALLED_MS = 400;
-  beforeEach(async () => {
+  const startAnew = async (stalledMs: number): Promise<void> => {
     await closeGracefully(app, { hardStopMs: 1000 });
-    await start(STALLED_MS);
-  });
+    await start(stalledMs);
+  };
 
   /** Reads this much in each time of the server's. */
   const trickle = (socket: Socket, bytes: number): NodeJS.Timeout => {
@@ -151,6 +152,7 @@ describe('a client that takes something all the time, and less than 256 KiB in i
   };
 
   test('is let go', async () => {
+    await startAnew(STALLED_MS);
     const socket = sendOnly('m_1', ...Array.from({ length: 60 }, () => '/page'));
     const reading = trickle(socket, PAGE.length / 2);
     await until('it is on its way', () => taken().unread > 0);
@@ -163,6 +165,7 @@ describe('a client that takes something all the time, and less than 256 KiB in i
   });
 
   test('is not let go where it takes all of each page in its time', async () => {
+    await startAnew(AWAITED_MS);
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     sockets.push(socket);
     let received = 0;

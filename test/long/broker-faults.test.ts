@@ -17,14 +17,13 @@ import { countMessages, readTopic } from '../support/feed-drivers.ts';
 import { appendLives, eventsOf } from '../support/many-payments.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { STOP_MS_MAX } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 
 const skip = kafka.available();
 const PAUSE_MS = 10;
 /** How long one send may take before the relay gives it up. */
 const SEND_MS_MAX = 8_000;
-/** From SIGTERM to the exit of a process (docs/settings.md, V2), the stop of its relay included. */
-const STOP_MS_MAX = 10_000;
 
 const isAlive = (pid: number): boolean => {
   try {

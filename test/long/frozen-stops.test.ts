@@ -8,10 +8,8 @@ import { signToken } from '../support/in-process.ts';
 import { isReady } from '../support/service.ts';
 import { standInEventStore, standInMongo } from '../support/stand-in-process.ts';
 import { startThreeProcesses, type ThreeProcesses } from '../support/three-processes.ts';
+import { STOP_MS_MAX } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
-
-/** From SIGTERM to the exit (docs/settings.md). */
-const STOP_MS_MAX = 10_000;
 
 const KINDS = ['command-api', 'query-api', 'projector'] as const;
 const CASES = [

@@ -10,14 +10,13 @@ import { paced } from '../support/paced-load.ts';
 import { startService } from '../support/service.ts';
 import { standInEventStore, standInMongo } from '../support/stand-in-process.ts';
 import { startThreeProcesses } from '../support/three-processes.ts';
+import { FOLLOWED_MS_MAX, SLOWER_MS_MAX } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 import { ALLOW_LOOPBACK, type Merchant, register, request } from '../support/webhook-merchant.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
 
 const PER_SECOND = 50;
 const PAYMENTS = 1_000;
-const CAUGHT_UP_MS_MAX = 10_000;
-const SLOWER_MS_MAX = 50;
 
 const report = (line: string): void => {
   process.stderr.write(`${line} (load of the machine ${loadavg()[0]?.toFixed(1)})\n`);
@@ -55,7 +54,7 @@ test.each([100, 300])(
       `receiver of ${responseMs} ms: ${work.done()} payments, ${Math.round((work.done() / (endMs - fromMs)) * 1000)} a second, ${left} webhooks left at the end, all there ${Math.round(caughtUpMs)} ms later`,
     );
     expect(work.wrong).toEqual([]);
-    expect(caughtUpMs).toBeLessThan(CAUGHT_UP_MS_MAX);
+    expect(caughtUpMs).toBeLessThan(FOLLOWED_MS_MAX);
   },
 );
 

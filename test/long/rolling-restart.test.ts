@@ -7,14 +7,13 @@ import payment from '../../examples/payment.json' with { type: 'json' };
 import { signToken } from '../support/in-process.ts';
 import { standInEventStore, standInMongo } from '../support/stand-in-process.ts';
 import { startThreeProcesses } from '../support/three-processes.ts';
+import { STOP_MS_MAX } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 import { type Merchant, request } from '../support/webhook-merchant.ts';
 
 const KINDS = ['command-api', 'query-api', 'projector'] as const;
 const WRITERS = 4;
 const CREATES_MIN = 1_000;
-/** From SIGTERM to the exit (docs/settings.md). */
-const STOP_MS_MAX = 10_000;
 
 /** Creates and reads until `end`; keeps what each was answered, and how long it took. */
 const load = (merchant: Merchant) => {

@@ -11,6 +11,7 @@ import { signToken } from '../support/in-process.ts';
 import { type CollectedSpan, type Collector, startCollector } from '../support/otlp-collector.ts';
 import { ROOT, startService } from '../support/service.ts';
 import { noThreeProcesses, startThreeProcesses } from '../support/three-processes.ts';
+import { STOP_MS_MAX } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
 
@@ -103,7 +104,7 @@ describe('a collector that does not take spans', () => {
       const before = performance.now();
       service.kill();
       expect(await service.exited).toEqual({ code: 0, signal: null });
-      expect(performance.now() - before).toBeLessThan(5_000);
+      expect(performance.now() - before).toBeLessThan(STOP_MS_MAX / 2);
       expect(dropped()).toBeLessThanOrEqual(1);
     },
   );

@@ -13,6 +13,7 @@ import {
   startThreeProcesses,
   type ThreeProcesses,
 } from '../support/three-processes.ts';
+import { HANDED_OVER_MS_MAX, TAKEN_OVER_MS_MAX } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 import {
   ALLOW_LOOPBACK,
@@ -54,15 +55,10 @@ const longestGap = (momentsMs: readonly number[], fromMs: number): number => {
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 
-/** 25 s on a machine with nothing else to do. */
-const LOST_MS_MAX = 60_000;
-/** After a leader that was lost these are waited besides. */
-const STOPPED_MS_MAX = 15_000;
-
 const CHANGES = [
-  { how: 'stopped', signal: 'SIGTERM', silentMsMax: STOPPED_MS_MAX },
-  { how: 'killed', signal: 'SIGKILL', silentMsMax: LOST_MS_MAX },
-  { how: 'frozen', signal: 'SIGSTOP', silentMsMax: LOST_MS_MAX },
+  { how: 'stopped', signal: 'SIGTERM', silentMsMax: HANDED_OVER_MS_MAX },
+  { how: 'killed', signal: 'SIGKILL', silentMsMax: TAKEN_OVER_MS_MAX },
+  { how: 'frozen', signal: 'SIGSTOP', silentMsMax: TAKEN_OVER_MS_MAX },
 ] as const;
 
 const merchantOf = async ({ url, env }: ThreeProcesses): Promise<Merchant> => ({

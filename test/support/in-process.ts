@@ -26,6 +26,8 @@ import { until } from './until.ts';
 export const SECRET = 'a shared secret of the tests, 32 bytes long at least';
 export const PAYMENTS = '/api/v1/payments';
 export const APPROVED = '4242424242424242';
+/** What would begin by itself a minute after the start does not begin in a test that takes so long. */
+const UNSCHEDULED = { RECONCILE_INTERVAL_MS: '0', VERIFY_INTERVAL_MS: '0' };
 /** Recovery asks once, and then not again before the test is over. */
 export const NO_RETRIES = { RECOVERY_DELAYS_MS: '600000' };
 export const CREATED_ID = /^pay_[0-9A-HJKMNP-TV-Z]{26}$/;
@@ -146,7 +148,7 @@ export const openInProcess = async (
   let provider: Provider | undefined;
   const open = () =>
     openService(
-      configOf({ DATA_DIR: dataDir, ...settings }),
+      configOf({ DATA_DIR: dataDir, ...UNSCHEDULED, ...settings }),
       openDataFolder(dataDir),
       log,
       (error) => {

@@ -24,6 +24,27 @@ export const STOP_MS_MAX = bound(10_000);
  */
 export const ENDS_MS_MAX = bound(15_000);
 
+// What the long run measures (docs/reliability.md).
+
+/** From a start after a kill to ready, in the median; a tenth of it on a quiet machine. */
+export const STARTS_MS_MAX = bound(6_000);
+/** Until the read models have followed a load that has ended. */
+export const FOLLOWED_MS_MAX = bound(10_000);
+/** By how much a projector that stands still may make a create slower. */
+export const SLOWER_MS_MAX = bound(50);
+/** A GET or a create beside another merchant's crowd, or its endpoints that hang. */
+export const CROWDED_MS_MAX = bound(250);
+/** A message beside another merchant's endpoints that hang, from its event to its endpoint. */
+export const ARRIVED_MS_MAX = bound(5_000);
+/** A GET beside a scan of the whole log. */
+export const SCANNED_MS_MAX = bound(25);
+/** A search that an index leads to, and one request of any other. */
+export const INDEXED_MS_MAX = bound(1_000);
+export const SEARCHED_MS_MAX = bound(10_000);
+/** Until another process delivers, after a stop; and after a loss: 25 s on a quiet machine. */
+export const HANDED_OVER_MS_MAX = bound(15_000);
+export const TAKEN_OVER_MS_MAX = bound(60_000);
+
 /** Settings of a service whose own time-outs no request of a test reaches. */
 export const PATIENT = {
   PROVIDER_CONNECT_TIMEOUT_MS: String(bound(60_000)),
