@@ -261,20 +261,14 @@ const OF_THE_LOG = [
   ...['verify', 'verify --data', 'with a kept head', 'events', 'explain', 'reconcile'],
   'verify --file',
 ];
-/** A stream whose last event was taken out is whole by itself: the gap is one of the log. */
-const OF_ONE_STREAM = ['events', 'explain'];
-
 /**
  * The columns of a row that say fine of money or a merchant that was changed. A command that compares
  * something else, as `reconcile` for a read model, does not: it says nothing of that.
  */
-const wronglyFine = ({ name, changes, where, cells }: TableRow): string[] => {
+const wronglyFine = ({ changes, where, cells }: TableRow): string[] => {
   if (changes === 'nothing' || changes === 'with the key') return [];
   const looked = where === 'log' ? OF_THE_LOG : [];
-  const wrong = ['GET', ...looked].filter((column) => FINE.includes(cells[column] ?? ''));
-  const said = wrong.filter(
-    (column) => name !== 'an event deleted in the middle' || !OF_ONE_STREAM.includes(column),
-  );
+  const said = ['GET', ...looked].filter((column) => FINE.includes(cells[column] ?? ''));
   const isNamed = Object.values(cells).some((one) => /refused|break|differ/.test(one));
   return isNamed ? said : [...said, 'nothing names it'];
 };
