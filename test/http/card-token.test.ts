@@ -8,6 +8,7 @@ import {
   expectError,
   idOf,
   locatedId,
+  NO_RETRIES,
   openInProcess,
   PAYMENTS,
   payment,
