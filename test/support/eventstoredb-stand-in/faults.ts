@@ -55,6 +55,7 @@ export function makeFaults(server: Server, port: () => number) {
   const planned: Partial<Record<string, { fault: AppendFault; left: number }>> = {};
   const waiting: (() => void)[] = [];
   let frozen = false;
+  let electing = false;
   return {
     /** The next `count` calls of a kind meet this fault; undefined ends it. */
     plan(kind: string, fault: AppendFault | undefined, count: number): void {
@@ -62,6 +63,7 @@ export function makeFaults(server: Server, port: () => number) {
       else planned[kind] = { fault, left: count };
     },
     next(kind: string): AppendFault | undefined {
+      if (electing) return 'unavailable';
       const plan = planned[kind];
       if (plan === undefined) return undefined;
       plan.left -= 1;
@@ -85,6 +87,10 @@ export function makeFaults(server: Server, port: () => number) {
     },
     unavailable: () => statusError(grpc.status.UNAVAILABLE, 'Server Is Not Ready'),
     reset: (): void => server.drain(`127.0.0.1:${port()}`, 1),
+    elect(on: boolean): void {
+      electing = on;
+    },
+    isElecting: (): boolean => electing,
   };
 }
 
