@@ -1,8 +1,18 @@
 /** What goes wrong on demand: planned faults by kind of call, a frozen server, broken connections. */
 import grpc, { type Server } from '@grpc/grpc-js';
 
-/** What happens to a call: no answer, an end without one, a broken connection, an error, a delay. */
-export type Fault = 'silent' | 'clean end' | 'reset' | 'unavailable' | 'not leader' | 'slow';
+/**
+ * What happens to a call: no answer, an end without one, a broken connection, an error, a delay; a read that
+ * is cut gives two events, and no more.
+ */
+export type Fault =
+  | 'silent'
+  | 'clean end'
+  | 'reset'
+  | 'unavailable'
+  | 'not leader'
+  | 'slow'
+  | 'cut';
 /**
  * What only an append can meet: it is stored and its answer is lost, or it is told a wrong end. On a
  * stream of appends also: it is rejected; it is stored and the stream ends; the answer comes twice,
