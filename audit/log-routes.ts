@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { changesIn } from '../shared/event-store/breaks.ts';
 import { logIdOf } from '../shared/event-store/chain.ts';
+import { readControl } from '../shared/event-store/control-stream.ts';
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
 import { hasGoodSignature, type Manifest } from '../shared/event-store/manifest.ts';
 import { keysOf } from '../shared/event-store/seals.ts';
@@ -46,7 +47,7 @@ const completenessOf = ({ from, fromTime, toTime, limit }: LogRequest, isWhole: 
 };
 
 /** False also where the seals were removed at the server: the log can still be exported. */
-const hasSeals = async ({ store }: AuditDeps): Promise<boolean> => {
+const hasSeals = async (store: AuditDeps['store']): Promise<boolean> => {
   try {
     return (await store.lastRevision(SEALS_STREAM)) !== null;
   } catch (error) {
@@ -57,7 +58,7 @@ const hasSeals = async ({ store }: AuditDeps): Promise<boolean> => {
 
 const guaranteeOf = async (deps: AuditDeps): Promise<AuditVerification['guarantee']> => {
   const { guarantee } = deps.store.stored;
-  return guarantee === 'stream' && (await hasSeals(deps)) ? 'sealed' : guarantee;
+  return guarantee === 'stream' && (await hasSeals(deps.store)) ? 'sealed' : guarantee;
 };
 
 type LogInput = { principal: Principal; query: LogRequest };
@@ -123,7 +124,8 @@ const signatureIn = async (
   manifest: Manifest,
 ): Promise<'GOOD' | 'NOT_GOOD' | 'NONE'> => {
   if (manifest.signature === undefined) return 'NONE';
-  const seals = await store.readStream(SEALS_STREAM);
+  // What is left of removed seals is no proof, and the export can still be verified.
+  const seals = (await hasSeals(store)) ? (await readControl(store, SEALS_STREAM)).events : [];
   const keys = seals.flatMap(({ event }) => {
     if (!isSealEvent(event)) return [];
     const { before, after } = keysOf(event);

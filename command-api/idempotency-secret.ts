@@ -3,10 +3,19 @@
  * secret appends nothing, for it would charge repeats again. A secret is changed by naming the one
  * before it too (ADR-0105); each change is an event.
  */
-import { expectedAfter, timeAfter } from '../shared/event-store/codec.ts';
-import { RevisionConflict, StoreUnavailable } from '../shared/event-store/errors.ts';
+import { timeAfter } from '../shared/event-store/codec.ts';
+import {
+  type ControlReads,
+  type ControlStream,
+  readControl,
+} from '../shared/event-store/control-stream.ts';
+import {
+  RevisionConflict,
+  StoreUnavailable,
+  UnreadableStream,
+} from '../shared/event-store/errors.ts';
 import type { EventStore, RecordedEvent } from '../shared/event-store/port.ts';
-import { auditStreamOf } from '../shared/payment/audit-events.ts';
+import { SECRET_CHANGES_STREAM } from '../shared/payment/audit-events.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
 import type { Identities } from './idempotency.ts';
 
@@ -14,18 +23,23 @@ export class SecretRefused extends Error {
   override name = 'SecretRefused';
 }
 
-const STREAM = auditStreamOf('idempotency-secret');
-
-type SecretStore = Pick<EventStore, 'claimMeta' | 'readStream' | 'append'>;
+type SecretStore = ControlReads & Pick<EventStore, 'claimMeta' | 'append'>;
 
 const checkOf = ({ event }: RecordedEvent): string[] =>
   event.type === 'IdempotencySecretChanged' ? [event.data.check] : [];
 
 const knownTo = async (store: SecretStore, own: string) => {
-  const first = await store.claimMeta('idempotency-check', own);
-  const changes = await store.readStream(STREAM);
-  const older = [first, ...changes.flatMap(checkOf)];
-  return { check: older.pop(), older, last: changes.at(-1) };
+  try {
+    const first = await store.claimMeta('idempotency-check', own);
+    const changes = await readControl(store, SECRET_CHANGES_STREAM);
+    const older = [first, ...changes.events.flatMap(checkOf)];
+    return { check: older.pop(), older, changes };
+  } catch (error) {
+    if (!(error instanceof UnreadableStream)) throw error;
+    throw new SecretRefused(
+      `IDEMPOTENCY_SECRET: it is not known whether the events were written with this secret, and with another one repeated requests would be charged again: ${error.message}`,
+    );
+  }
 };
 
 /** Another text in the older one's place would charge repeats again. */
@@ -39,13 +53,14 @@ const refuseForeign = (own: string, older: readonly string[], previous?: string)
 
 const recordChange = async (
   store: SecretStore,
-  last: RecordedEvent | undefined,
+  { events, end }: ControlStream,
   data: { check: string; previousCheck: string },
 ): Promise<void> => {
   const id = newEventId();
   const context = { actor: 'service', requestId: id, correlationId: id, causationId: id };
   const event = { type: 'IdempotencySecretChanged', data } as const;
-  await store.append(STREAM, expectedAfter(last), [{ id, time: timeAfter(last), event, context }]);
+  const next = { id, time: timeAfter(events.at(-1)), event, context };
+  await store.append(SECRET_CHANGES_STREAM, end, [next]);
 };
 
 const LOOKS_MAX = 5;
@@ -54,11 +69,11 @@ const checkSecret = async (store: SecretStore, identities: Identities): Promise<
   const own = identities.checkValue();
   const previous = identities.previous?.checkValue();
   for (let looks = 0; looks < LOOKS_MAX; looks += 1) {
-    const { check, older, last } = await knownTo(store, own);
+    const { check, older, changes } = await knownTo(store, own);
     if (check === own) return refuseForeign(own, older, previous);
     if (check === undefined || check !== previous) break;
     try {
-      return await recordChange(store, last, { check: own, previousCheck: check });
+      return await recordChange(store, changes, { check: own, previousCheck: check });
     } catch (error) {
       if (!(error instanceof RevisionConflict)) throw error;
     }

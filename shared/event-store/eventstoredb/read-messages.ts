@@ -9,6 +9,7 @@ import {
   METADATA_OF,
   type ServerEvent,
   STREAM_PREFIXES,
+  WATCHED_PREFIXES,
 } from './records.ts';
 import { bigintAt, eachField, type Part, partOf, textAt } from './wire.ts';
 
@@ -20,7 +21,7 @@ export const PASSED_OVER_MAX = 1000;
 const CHECKPOINT_INTERVAL = 32;
 
 // The server writes deletions and truncations to the stream of the metadata.
-const FOLLOWED_PREFIXES = STREAM_PREFIXES.flatMap((prefix) => [prefix, `${METADATA_OF}${prefix}`]);
+const FOLLOWED_PREFIXES = WATCHED_PREFIXES.flatMap((prefix) => [prefix, `${METADATA_OF}${prefix}`]);
 
 function streamFilter(prefixes: readonly string[]) {
   const expression = new Options.FilterOptions.Expression().setPrefixList([...prefixes]);

@@ -21,6 +21,11 @@ export const STREAM_PREFIXES = [
 
 export const METADATA_OF = '$$';
 
+/** Their events have no hash, and are in no export; what the server does to them is told (gaps §29). */
+const META_PREFIX = 'meta-';
+
+export const WATCHED_PREFIXES: readonly string[] = [...STREAM_PREFIXES, META_PREFIX];
+
 /** By these the server deletes or cuts a stream. */
 export const CHANGED_TYPES = ['$metadata', '$streamDeleted'] as const;
 
@@ -39,7 +44,8 @@ export const isOfTypes = ({ type }: ServerEvent, types: readonly string[] | unde
 /** Our stream that was deleted for good, or whose metadata changed, which may delete or cut it. */
 export const changedAtServer = ({ streamId, type }: ServerEvent): string | undefined => {
   const stream = streamId.startsWith(METADATA_OF) ? streamId.slice(METADATA_OF.length) : streamId;
-  return isOfServer(type) && isOurStream(stream) ? stream : undefined;
+  const isWatched = isOurStream(stream) || stream.startsWith(META_PREFIX);
+  return isOfServer(type) && isWatched ? stream : undefined;
 };
 
 export const cutsStream = ({ data }: ServerEvent): boolean => {
