@@ -55,8 +55,11 @@ export type StandIn = {
   truncate(stream: string, before: number): void;
   /** Sets the metadata of a stream, which may leave out events of it. */
   metadata(stream: string, data: { $tb?: number; $maxCount?: number }): void;
-  /** Appends an event as any client may, with or without metadata of ours; the texts are JSON. */
-  append(stream: string, event: { type: string; data: string; metadata?: string }): void;
+  /** Appends an event as any client may, with or without metadata of ours; the texts are JSON, unless `contentType` says otherwise. */
+  append(
+    stream: string,
+    event: { type: string; data: string; metadata?: string; contentType?: string },
+  ): void;
   /** Takes what was deleted or cut out of the log. */
   scavenge(): void;
   /** The names of all streams. */
@@ -154,14 +157,14 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
     tombstone: log.tombstone,
     truncate: (stream, before) => log.metadata(stream, { $tb: before }),
     metadata: log.metadata,
-    append(stream, { type, data, metadata = '' }) {
+    append(stream, { type, data, metadata = '', contentType = 'application/json' }) {
       const base64 = (text: string) => Buffer.from(text).toString('base64');
       log.append(stream, (log.streams.get(stream)?.length ?? 0) - 1, [
         {
           stream,
           id: crypto.randomUUID(),
           type,
-          contentType: 'application/json',
+          contentType,
           data: base64(data),
           metadata: base64(metadata),
           created: Date.now(),
