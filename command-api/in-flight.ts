@@ -13,9 +13,9 @@ import { type Budget, BudgetSpent } from './request-budget.ts';
 type WithEvents = Pick<LoadedPayment, 'events' | 'state'>;
 
 /** Extra time that others allow after the provider's timeout, for the append and the bulkhead's queue. */
-const IN_FLIGHT_MARGIN_MS = 2_000;
-/** Half of the margin: the bulkhead's queue may take the other half (provider/resilience.ts). */
-const CALL_BEGINS_WITHIN_MS = 1_000;
+const IN_FLIGHT_MARGIN_MS = 5_000;
+/** An append may take long; the bulkhead's queue may take the rest of the margin (provider/resilience.ts). */
+const CALL_BEGINS_WITHIN_MS = 4_000;
 /** Above this the operation that was looked at the longest ago is forgotten, and judged by its time. */
 const FIRST_SEEN_MAX = 10_000;
 

@@ -30,7 +30,7 @@ type ResilienceOptions = {
   halfOpenAfterMs?: number;
   callsMax?: number;
   queueMax?: number;
-  /** Below the 2 s that other processes grant an intent beyond the provider's timeout. */
+  /** At most 1 s: a call begins within 4 s of its intent, and other processes grant it 5 s beyond the provider's timeout. */
   queueWaitMsMax?: number;
   nowMs?: () => number;
   startTimer?: StartTimer;

@@ -86,7 +86,7 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
     expect(await typesOf(processes, id)).not.toContain('PaymentVoidRequested');
   });
 
-  test('no process fences an operation before its intent is older than PROVIDER_TIMEOUT_MS + 2 s', async () => {
+  test('no process fences an operation before its intent is older than PROVIDER_TIMEOUT_MS + 5 s', async () => {
     await using processes = await openTwoCommandProcesses({
       ...NO_RETRIES,
       REQUEST_BUDGET_MS: '2000',
@@ -100,11 +100,11 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
     void a.change('capture', id);
     await held.begun;
     const intentAtMs = Date.parse((await processes.events(id)).at(-1)?.time ?? '');
-    b.clock.standsAtMs = intentAtMs + 3_900;
+    b.clock.standsAtMs = intentAtMs + 6_900;
     b.side.unresolved.track(id);
     expect((await b.change('void', id)).status).toBe(503);
     expect(b.faults.questions).toBe(0);
-    b.clock.standsAtMs = intentAtMs + 4_001;
+    b.clock.standsAtMs = intentAtMs + 7_001;
     const voided = await b.change('void', id);
     expect([voided.status, voided.json.status]).toEqual([200, 'VOIDED']);
     held.release();
@@ -135,18 +135,29 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
       readModel: undefined,
     };
     b.clock.standsAtMs = Date.parse(payment.events[0]?.time ?? '');
-    expect(b.side.inFlight.leftMs(payment)).toBe(7_000);
+    expect(b.side.inFlight.leftMs(payment)).toBe(10_000);
     expect(a.side.inFlight.leftMs(payment)).toBe(0);
     a.faults.respondsToLookUps = true;
     expect((await a.change('capture', id)).json.status).toBe('CAPTURED');
     expect(b.faults.questions).toBe(0);
   });
 
+  test('a provider call whose intent was held up for 3 s before its append begins', async () => {
+    const { a } = processes;
+    const id = await authorizedAt(a);
+    a.store.beforeAppend = async () => {
+      a.store.beforeAppend = undefined;
+      a.clock.aheadMs += 3_000;
+    };
+    expect((await a.change('capture', id)).json.status).toBe('CAPTURED');
+    expect(a.faults.calls).toHaveLength(2);
+  });
+
   test('a provider call that would begin after other processes stop waiting for it never begins', async () => {
     const { a } = processes;
     const id = await authorizedAt(a);
     a.store.beforeAppend = async () => {
-      a.clock.aheadMs += 1_100;
+      a.clock.aheadMs += 4_100;
     };
     expectError(await a.change('capture', id), 503, 'PROVIDER_UNAVAILABLE', [
       `paymentId ${id}`,

@@ -33,8 +33,8 @@ import { readModelsIn } from './read-models-here.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
-/** PROVIDER_TIMEOUT_MS + 2 s, and a little: no call can be in flight any more. */
-export const PAST_FLIGHT_MS = 7_100;
+/** PROVIDER_TIMEOUT_MS + 5 s, and a little: no call can be in flight any more. */
+export const PAST_FLIGHT_MS = 10_100;
 
 export type StoreFaults = {
   /** How many streams have been read. */
