@@ -164,6 +164,11 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
       'the provider did not carry out the capture: nothing was changed',
     ]);
     expect(a.faults.calls).toHaveLength(1);
+    const said = () => a.lines.filter(({ message }) => message.includes('was not begun'));
+    expect(said()).toHaveLength(1);
+    // At most once a minute.
+    expect((await a.create()).status).toBe(503);
+    expect(said()).toHaveLength(1);
   });
 });
 
