@@ -3,10 +3,11 @@
  * operators acknowledged, webhook endpoints. Others may write into them at a server that is shared
  * (gaps §29): readers pass over what is not ours, and write behind it.
  */
+import { jsonFieldsOf } from '../runtime/json.ts';
 import { mapInSlices } from '../runtime/scheduling.ts';
-import { GENESIS_HASH, isOursAfter } from './chain.ts';
+import { GENESIS_HASH, hashReason, isOursAfter } from './chain.ts';
 import { allReadable, decode, expectedAfter } from './codec.ts';
-import { ControlNotWhole, StreamNotWhole } from './errors.ts';
+import { ControlNotWhole, StreamNotWhole, UnreadableStream } from './errors.ts';
 import type { EventStore, Expected, RecordedEvent, StoredForm } from './port.ts';
 
 export type ControlReads = Pick<EventStore, 'stored' | 'readStream' | 'lastRevision'>;
@@ -14,13 +15,24 @@ export type ControlReads = Pick<EventStore, 'stored' | 'readStream' | 'lastRevis
 /** `end`: the place of the next event, behind the last one of the stream, of others too. */
 export type ControlStream = { events: RecordedEvent[]; end: Expected };
 
-/** Each of ours names the one before it of ours. */
+/**
+ * Each of ours names the one before it of ours. Throws UnreadableStream where one names an event whose
+ * text was changed since: that one was ours.
+ */
 export const ownForms = (forms: readonly StoredForm[]): { own: StoredForm[]; end: Expected } => {
   let hash = GENESIS_HASH;
+  const changed = new Set<string>();
   const own = forms.filter((form) => {
-    if (!isOursAfter(form, hash)) return false;
-    ({ hash } = form);
-    return true;
+    if (isOursAfter(form, hash)) {
+      ({ hash } = form);
+      return true;
+    }
+    const { stream, revision } = form;
+    const before = String(jsonFieldsOf(form.text).previousHash);
+    if (changed.has(before) && isOursAfter(form, before))
+      throw new UnreadableStream(`${stream}, revision ${revision}: it follows a changed event`);
+    if (form.hash !== '' && hashReason(form) !== undefined) changed.add(form.hash);
+    return false;
   });
   const last = forms.at(-1);
   return { own, end: expectedAfter(last && { revision: last.revision, hash }) };
