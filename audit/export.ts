@@ -46,7 +46,7 @@ const completenessOf = ({ from, fromTime, toTime, limit }: LogRequest, isWhole: 
 };
 
 /** False also where the seals were removed at the server: the log can still be exported. */
-const hasSeals = async ({ store }: Deps): Promise<boolean> => {
+export const hasSeals = async ({ store }: Pick<Deps, 'store'>): Promise<boolean> => {
   try {
     return (await store.lastRevision(SEALS_STREAM)) !== null;
   } catch (error) {

@@ -2,6 +2,7 @@
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { logIdOf } from '../shared/event-store/chain.ts';
+import { readControl } from '../shared/event-store/control-stream.ts';
 import { hasGoodSignature, type Manifest } from '../shared/event-store/manifest.ts';
 import { keysOf } from '../shared/event-store/seals.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
@@ -20,7 +21,7 @@ import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
 import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
-import { beginLogRead, exportOfLog, sendExport } from './export.ts';
+import { beginLogRead, exportOfLog, hasSeals, sendExport } from './export.ts';
 import { rejectBusy, sendLive } from './live.ts';
 import { eventText, type LogRequest, pageText } from './log.ts';
 import {
@@ -98,7 +99,8 @@ const signatureIn = async (
   manifest: Manifest,
 ): Promise<'GOOD' | 'NOT_GOOD' | 'NONE'> => {
   if (manifest.signature === undefined) return 'NONE';
-  const seals = await store.readStream(SEALS_STREAM);
+  // What is left of removed seals is no proof, and the export can still be verified.
+  const seals = (await hasSeals({ store })) ? (await readControl(store, SEALS_STREAM)).events : [];
   const keys = seals.flatMap(({ event }) => {
     if (!isSealEvent(event)) return [];
     const { before, after } = keysOf(event);

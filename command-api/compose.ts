@@ -131,7 +131,9 @@ const createDeps = (
     }),
     provider,
     queues: createQueues(),
-    inFlight: createInFlight({ sharedStore, providerTimeoutMs, authenticationTimeoutMs, nowMs }),
+    inFlight: createInFlight({
+      ...{ sharedStore, providerTimeoutMs, authenticationTimeoutMs, nowMs, logger },
+    }),
     nowMs,
     logger,
   };

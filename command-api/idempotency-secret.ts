@@ -3,10 +3,19 @@
  * secret appends nothing, for it would charge repeats again. A secret is changed by naming the one
  * before it too (ADR-0105); each change is an event, and so is the end of a rotation: a change to itself.
  */
-import { expectedAfter, timeAfter } from '../shared/event-store/codec.ts';
-import { RevisionConflict, StoreUnavailable } from '../shared/event-store/errors.ts';
-import type { EventStore, RecordedEvent } from '../shared/event-store/port.ts';
-import { auditStreamOf } from '../shared/payment/audit-events.ts';
+import { timeAfter } from '../shared/event-store/codec.ts';
+import {
+  type ControlReads,
+  type ControlStream,
+  readControl,
+} from '../shared/event-store/control-stream.ts';
+import {
+  RevisionConflict,
+  StoreUnavailable,
+  UnreadableStream,
+} from '../shared/event-store/errors.ts';
+import type { EventStore } from '../shared/event-store/port.ts';
+import { SECRET_CHANGES_STREAM } from '../shared/payment/audit-events.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
 import type { Identities } from './idempotency.ts';
 
@@ -14,35 +23,41 @@ export class SecretRefused extends Error {
   override name = 'SecretRefused';
 }
 
-const STREAM = auditStreamOf('idempotency-secret');
-
-type SecretStore = Pick<EventStore, 'claimMeta' | 'readStream' | 'append'>;
+type SecretStore = ControlReads & Pick<EventStore, 'claimMeta' | 'append'>;
 
 /** Check values of the current secret, of all before it, and of those that the last rotation still recognises. */
 const knownTo = async (store: SecretStore, own: string) => {
-  let check = await store.claimMeta('idempotency-check', own);
-  let [older, recognised]: [string[], string[]] = [[], []];
-  const changes = await store.readStream(STREAM);
-  for (const { event } of changes) {
-    if (event.type !== 'IdempotencySecretChanged') continue;
-    const before = check;
-    check = event.data.check;
-    const isLeft = (one: string): boolean => one !== check;
-    older = [...older, before].filter(isLeft);
-    recognised = before === check ? [] : [...recognised, before].filter(isLeft);
+  try {
+    let check = await store.claimMeta('idempotency-check', own);
+    let [older, recognised]: [string[], string[]] = [[], []];
+    const changes = await readControl(store, SECRET_CHANGES_STREAM);
+    for (const { event } of changes.events) {
+      if (event.type !== 'IdempotencySecretChanged') continue;
+      const before = check;
+      check = event.data.check;
+      const isLeft = (one: string): boolean => one !== check;
+      older = [...older, before].filter(isLeft);
+      recognised = before === check ? [] : [...recognised, before].filter(isLeft);
+    }
+    return { check, older, recognised, changes };
+  } catch (error) {
+    if (!(error instanceof UnreadableStream)) throw error;
+    throw new SecretRefused(
+      `IDEMPOTENCY_SECRET: it is not known whether the events were written with this secret, and with another one repeated requests would be charged again: ${error.message}`,
+    );
   }
-  return { check, older, recognised, last: changes.at(-1) };
 };
 
 const recordChange = async (
   store: SecretStore,
-  last: RecordedEvent | undefined,
+  { events, end }: ControlStream,
   data: { check: string; previousCheck: string },
 ): Promise<void> => {
   const id = newEventId();
   const context = { actor: 'service', requestId: id, correlationId: id, causationId: id };
   const event = { type: 'IdempotencySecretChanged', data } as const;
-  await store.append(STREAM, expectedAfter(last), [{ id, time: timeAfter(last), event, context }]);
+  const next = { id, time: timeAfter(events.at(-1)), event, context };
+  await store.append(SECRET_CHANGES_STREAM, end, [next]);
 };
 
 const OTHER_SECRET =
@@ -58,7 +73,7 @@ const checkSecret = async (store: SecretStore, identities: Identities): Promise<
   const own = identities.checkValue();
   const previous = identities.previous?.checkValue();
   for (let looks = 0; looks < LOOKS_MAX; looks += 1) {
-    const { check, older, recognised, last } = await knownTo(store, own);
+    const { check, older, recognised, changes } = await knownTo(store, own);
     const forgets = recognised.some((one) => one !== own && one !== previous);
     if (check === own) {
       const isEnd = previous === undefined && recognised.length > 0;
@@ -69,7 +84,7 @@ const checkSecret = async (store: SecretStore, identities: Identities): Promise<
     } else if (check !== previous) break;
     else if (forgets) throw new SecretRefused(STILL_ROTATING);
     try {
-      return await recordChange(store, last, { check: own, previousCheck: check });
+      return await recordChange(store, changes, { check: own, previousCheck: check });
     } catch (error) {
       if (!(error instanceof RevisionConflict)) throw error;
     }

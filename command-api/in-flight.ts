@@ -6,6 +6,7 @@
 import { type Operation, unresolvedOperations } from '../shared/payment/state.ts';
 import { jittered, WIDE_JITTER, pause as wait } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
+import type { Logger } from '../shared/runtime/log.ts';
 import type { LoadedPayment, PaymentLog } from './payment-log.ts';
 import type { ActionRequired } from './provider/port.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
@@ -13,9 +14,10 @@ import { type Budget, BudgetSpent } from './request-budget.ts';
 type WithEvents = Pick<LoadedPayment, 'events' | 'state'>;
 
 /** Extra time that others allow after the provider's timeout, for the append and the wait for a turn. */
-const IN_FLIGHT_MARGIN_MS = 2_000;
-/** Half of the margin: the wait for a turn may take the other half (provider/resilience.ts). */
-const CALL_BEGINS_WITHIN_MS = 1_000;
+const IN_FLIGHT_MARGIN_MS = 5_000;
+/** An append may take long; the wait for a turn may take the rest of the margin (provider/resilience.ts). */
+const CALL_BEGINS_WITHIN_MS = 4_000;
+const SAID_EVERY_MS = 60_000;
 /** Above this the operation that was looked at the longest ago is forgotten, and judged by its time. */
 const FIRST_SEEN_MAX = 10_000;
 /** Repeats ask no more often about a payment that waits for its shopper (gaps §21). */
@@ -34,8 +36,9 @@ export const createInFlight = (options: {
   providerTimeoutMs: number;
   authenticationTimeoutMs: number;
   nowMs: () => number;
+  logger: Pick<Logger, 'warn'>;
 }) => {
-  const { sharedStore, nowMs } = options;
+  const { sharedStore, nowMs, logger } = options;
   const inFlightMsMax = sharedStore ? options.providerTimeoutMs + IN_FLIGHT_MARGIN_MS : 0;
   const live = new Set<string>();
   /** Read from a clock that only goes forward: another process's wall clock may be wrong. */
@@ -43,6 +46,17 @@ export const createInFlight = (options: {
 
   /** The shopper's address is a secret of the provider's: it is kept nowhere else. */
   const asked = createBoundedMap<{ atMs: number; url: string | undefined }>(ASKED_MAX);
+
+  let saidAtMs = Number.NEGATIVE_INFINITY;
+
+  const sayLate = (): void => {
+    if (performance.now() - saidAtMs < SAID_EVERY_MS) return;
+    saidAtMs = performance.now();
+    logger.warn(
+      {},
+      'the event store took more than 4 s for an intent, so its call to the provider was not begun: nothing was charged. The response says PROVIDER_UNAVAILABLE, and the provider was not asked',
+    );
+  };
 
   const see = (operationId: string): number => {
     const seenAtMs = firstSeen.get(operationId) ?? performance.now();
@@ -99,8 +113,11 @@ export const createInFlight = (options: {
       return new Date(Math.min(nowMs() + options.authenticationTimeoutMs, saidMs)).toISOString();
     },
     /** The call would begin so late that other processes no longer wait for it. */
-    isTooLate: (payment: WithEvents, operation: Operation): boolean =>
-      sharedStore && ageMsOf(payment, operation) > CALL_BEGINS_WITHIN_MS,
+    isTooLate: (payment: WithEvents, operation: Operation): boolean => {
+      const isLate = sharedStore && ageMsOf(payment, operation) > CALL_BEGINS_WITHIN_MS;
+      if (isLate) sayLate();
+      return isLate;
+    },
   };
 };
 

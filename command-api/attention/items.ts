@@ -6,16 +6,29 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { type CheckRecord, parseCheckRecord } from '../../shared/check-record.ts';
+import { logIdOf } from '../../shared/event-store/chain.ts';
 import {
+  type ControlReads,
+  type ControlStream,
+  readControl,
+} from '../../shared/event-store/control-stream.ts';
+import {
+  ControlNotWhole,
   StoreUnavailable,
   StreamNotWhole,
   UnreadableStream,
 } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { KeyDocument } from '../../shared/key-document.ts';
-import { ATTENTION_STREAM } from '../../shared/payment/audit-events.ts';
+import {
+  ATTENTION_STREAM,
+  PROVIDER_AHEAD_STREAM,
+  SECRET_CHANGES_STREAM,
+} from '../../shared/payment/audit-events.ts';
 import { APPROVAL_MS_MAX } from '../../shared/payment/decide-resolution.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
+import { WEBHOOK_MERCHANTS_STREAM } from '../../shared/payment/webhook-events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import { crockford } from '../../shared/runtime/ids.ts';
@@ -37,7 +50,7 @@ const READ_MAX = 100;
 
 type AttentionDeps = {
   commands: CommandDeps;
-  store: Pick<EventStore, 'readStream' | 'readAll'>;
+  store: ControlReads & Pick<EventStore, 'readAll' | 'claimMeta'>;
   readModels: Pick<ReadModelsReader, 'unresolved' | 'parked' | 'getAny'>;
   providerAhead: Pick<ProviderAhead, 'now'>;
   rejections: { misconfigured(): Misconfigured[] };
@@ -165,8 +178,46 @@ const readFrom = async <T>(
   }
 };
 
+/** `controlItems` tells of it. */
+const unlessNotWhole = <T>(read: Promise<T>, otherwise: T): Promise<T> =>
+  read.catch((error: unknown) => {
+    if (error instanceof ControlNotWhole) return otherwise;
+    throw error;
+  });
+
+const READ_WHOLE = [
+  ATTENTION_STREAM,
+  WEBHOOK_MERCHANTS_STREAM,
+  SECRET_CHANGES_STREAM,
+  PROVIDER_AHEAD_STREAM,
+];
+
+const asUnreadable = (error: unknown): UnreadableStream => {
+  if (error instanceof UnreadableStream) return error;
+  throw error;
+};
+
+/** Streams of control that were deleted or cut: what rests on them stands still (gaps §29). */
+const controlItems: Read = async function* ({ store, commands }, only) {
+  if (only !== '*' || store.stored.guarantee === 'log') return;
+  const looks = [
+    ...READ_WHOLE.map((stream) => () => readControl(store, stream)),
+    // There are too many seals to read them at each look.
+    () => store.lastRevision(SEALS_STREAM),
+    () => logIdOf(store),
+  ];
+  for (const [time, look] of looks.entries()) {
+    const error = await look().then(() => undefined, asUnreadable);
+    if (error === undefined) continue;
+    const what = `A stream by which the service works is not whole: ${error.message}.`;
+    const [since, next] = [isoOf(commands.nowMs()), 'payments verify --all'];
+    yield { reason: 'UNREADABLE_EVENT', subject: 'log', time: `${time}`, since, what, next };
+  }
+};
+
 const endpointItems: Read = async function* ({ store }, only) {
-  const merchantIds = only === '*' ? await merchantsWithEndpoints(store) : [only];
+  const all = () => unlessNotWhole(merchantsWithEndpoints(store), []);
+  const merchantIds = only === '*' ? await all() : [only];
   for (const merchantId of merchantIds) {
     const read = await readableEndpoints(store, merchantId);
     if (read instanceof UnreadableStream) {
@@ -200,7 +251,8 @@ const unverifiedSince = async (
 };
 
 const readAcknowledged = async ({ store }: AttentionDeps): Promise<Set<string>> => {
-  const events = await store.readStream(ATTENTION_STREAM);
+  const none: ControlStream = { events: [], end: 'none' };
+  const { events } = await unlessNotWhole(readControl(store, ATTENTION_STREAM), none);
   return new Set(
     events.flatMap(({ event }) => (event.type === 'AttentionAcknowledged' ? [event.data.id] : [])),
   );
@@ -266,6 +318,7 @@ const SOURCES: readonly [reasons: readonly AttentionReason[], ...reads: Read[]][
   [
     ['PARKED_READ_MODEL', 'PARKED_TOPIC', 'UNREADABLE_EVENT', 'WEBHOOK_DISABLED'],
     paymentItems,
+    controlItems,
     endpointItems,
   ],
   [['LOG_BROKEN', 'LOG_UNVERIFIED', 'LEDGER_DIFFERS'], checkItems],

@@ -1,6 +1,7 @@
 /** The one list of what needs a person, and the acknowledgement of what would stay in it (gaps §25). */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { expectedAfter, timeAfter } from '../../shared/event-store/codec.ts';
+import { timeAfter } from '../../shared/event-store/codec.ts';
+import { type ControlReads, readControl } from '../../shared/event-store/control-stream.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../../shared/event-store/errors.ts';
 import type { EventContext, EventStore } from '../../shared/event-store/port.ts';
 import type { Principal } from '../../shared/http/auth/principal.ts';
@@ -20,7 +21,7 @@ import {
 import { isAcknowledgeable, placeOf } from './items.ts';
 
 export type AttentionApi = {
-  store: Pick<EventStore, 'readStream' | 'append'>;
+  store: ControlReads & Pick<EventStore, 'append'>;
   /** Oldest first; `*` is all. */
   attention(merchantId: string): Promise<AttentionItem[]>;
 };
@@ -36,10 +37,10 @@ const record = async (
   data: Extract<AuditLogEvent, { type: 'AttentionAcknowledged' }>['data'],
   context: EventContext,
 ): Promise<string> => {
-  const last = (await store.readStream(ATTENTION_STREAM)).at(-1);
+  const { events, end } = await readControl(store, ATTENTION_STREAM);
   const event = { type: 'AttentionAcknowledged', data } as const;
-  const next = { id: newEventId(), time: timeAfter(last), event, context };
-  const append = () => store.append(ATTENTION_STREAM, expectedAfter(last), [next]);
+  const next = { id: newEventId(), time: timeAfter(events.at(-1)), event, context };
+  const append = () => store.append(ATTENTION_STREAM, end, [next]);
   await append().catch((error: unknown) => {
     // The very same append again stores nothing twice.
     if (error instanceof AppendOutcomeUnknown) return append();

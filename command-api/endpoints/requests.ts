@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
+import type { ControlReads } from '../../shared/event-store/control-stream.ts';
 import { RevisionConflict } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Principal } from '../../shared/http/auth/principal.ts';
@@ -33,7 +34,7 @@ import type { AttemptParameters, WebhookEndpoint } from './contract.ts';
 
 export type WebhookDeps = {
   webhooks: {
-    store: Pick<EventStore, 'readStream' | 'append' | 'end'>;
+    store: ControlReads & Pick<EventStore, 'append' | 'end'>;
     deliveries: Pick<DeliveryStore, 'load' | 'attempts'>;
     secret: WebhookSecret;
     kindOf: AddressKindOf;

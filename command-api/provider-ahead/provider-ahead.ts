@@ -3,11 +3,16 @@
  * compared at start; while the provider is ahead merchants can only read, until an operator
  * acknowledges it. Another process's call is in the log already: its intent is durable before.
  */
-import { expectedAfter, timeAfter } from '../../shared/event-store/codec.ts';
-import { UnreadableStream } from '../../shared/event-store/errors.ts';
+import { timeAfter } from '../../shared/event-store/codec.ts';
+import {
+  type ControlReads,
+  type ControlStream,
+  readControl,
+} from '../../shared/event-store/control-stream.ts';
+import { ControlNotWhole, UnreadableStream } from '../../shared/event-store/errors.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
-import type { EventContext, EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
-import { auditStreamOf } from '../../shared/payment/audit-events.ts';
+import type { EventContext, EventStore } from '../../shared/event-store/port.ts';
+import { PROVIDER_AHEAD_STREAM } from '../../shared/payment/audit-events.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { isOtherProvider } from '../../shared/payment/state.ts';
 import { backOffMs, pause, within } from '../../shared/runtime/back-off.ts';
@@ -36,10 +41,8 @@ const AHEAD_MS = 1_000;
 /** How often an acknowledgement is looked for until the ledger, which may be long, is read again. */
 const LOOKS_MAX = 30;
 
-const STREAM = auditStreamOf('provider-ahead');
-
 type Options = {
-  store: Pick<EventStore, 'append' | 'readStream' | 'lastRevision'>;
+  store: ControlReads & Pick<EventStore, 'append'>;
   provider: Pick<Provider, 'ledgerEnd'>;
   providers: readonly string[];
   logger: Logger;
@@ -56,34 +59,40 @@ type Comparing = Options & {
   passed: number;
 };
 
+/** None are known where their stream is not whole: what was acknowledged there is ahead again. */
 type Acknowledgements = {
   cursor: string | null;
-  last: RecordedEvent | undefined;
+  stored: ControlStream | ControlNotWhole;
 };
 
 type Compared = { acknowledged: Acknowledgements; ahead: Ahead | undefined; isLevel: boolean };
 
 /** Another provider's cursor means nothing here. */
 const readAcknowledgements = async ({ store, providers }: Options): Promise<Acknowledgements> => {
-  const events = await store.readStream(STREAM);
-  const cursors = events.flatMap(({ event }) =>
+  const stored = await readControl(store, PROVIDER_AHEAD_STREAM).catch((error: unknown) => {
+    if (error instanceof ControlNotWhole) return error;
+    throw error;
+  });
+  if (stored instanceof ControlNotWhole) return { cursor: null, stored };
+  const cursors = stored.events.flatMap(({ event }) =>
     event.type === 'ProviderAheadAcknowledged' && !isOtherProvider(event.data.provider, providers)
       ? [event.data.cursor]
       : [],
   );
-  return { cursor: cursors.at(-1) ?? null, last: events.at(-1) };
+  return { cursor: cursors.at(-1) ?? null, stored };
 };
 
 const recordAcknowledgement = async (
   { store, providers: [provider] }: Options,
-  { last }: Acknowledgements,
+  { stored }: Acknowledgements,
   ahead: Ahead,
   context: EventContext,
 ): Promise<void> => {
+  if (stored instanceof ControlNotWhole) throw stored;
   const data = { ...ahead, ...(provider !== undefined && { provider }) };
   const event = { type: 'ProviderAheadAcknowledged', data } as const;
-  const next = { id: newEventId(), time: timeAfter(last), event, context };
-  await store.append(STREAM, expectedAfter(last), [next]);
+  const next = { id: newEventId(), time: timeAfter(stored.events.at(-1)), event, context };
+  await store.append(PROVIDER_AHEAD_STREAM, stored.end, [next]);
 };
 
 /** None for an unreadable or deleted stream: other alarms say so. */
@@ -140,8 +149,13 @@ const compare = async (comparing: Comparing): Promise<Compared> => {
   return { acknowledged, ahead: undefined, isLevel };
 };
 
-const note = (comparing: Comparing, { ahead, isLevel }: Compared): void => {
-  const { ahead: before, logger } = comparing;
+const note = (comparing: Comparing, { ahead, isLevel, acknowledged }: Compared): void => {
+  const { ahead: before, logger, hasCompared } = comparing;
+  if (acknowledged.stored instanceof ControlNotWhole && (!hasCompared || before === undefined))
+    logger.error(
+      {},
+      `nothing can be acknowledged of the provider's ledger: ${acknowledged.stored.message}`,
+    );
   const since = before?.since ?? new Date().toISOString();
   comparing.ahead = ahead && { ...ahead, since };
   comparing.isLevel = isLevel;

@@ -1,6 +1,10 @@
 /** An operator lets merchants move money again (gaps §17). */
 import { z } from 'zod';
-import { RevisionConflict, StoreUnavailable } from '../../shared/event-store/errors.ts';
+import {
+  ControlNotWhole,
+  RevisionConflict,
+  StoreUnavailable,
+} from '../../shared/event-store/errors.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { named } from '../../shared/http/fields.ts';
 import { contextOf, senderOf } from '../../shared/http/request.ts';
@@ -42,7 +46,7 @@ export const ACKNOWLEDGE_ROUTES = {
       } catch (error) {
         if (error instanceof RevisionConflict)
           return reject(reply, 'SERVICE_UNAVAILABLE', TWO_AT_ONCE, RETRY_LATER);
-        if (error instanceof StoreUnavailable) throw error;
+        if (error instanceof StoreUnavailable || error instanceof ControlNotWhole) throw error;
         return reject(reply, 'PROVIDER_UNAVAILABLE', CANNOT_READ, RETRY_LATER);
       }
     },

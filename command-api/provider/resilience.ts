@@ -21,7 +21,7 @@ type ResilienceOptions = {
   onResponse?: (operation: string, response: Said) => void;
   halfOpenAfterMs?: number;
   callsMax?: number;
-  /** Below the 2 s that other processes grant an intent beyond the provider's timeout. */
+  /** At most 1 s: a call begins within 4 s of its intent, and others grant it 5 s beyond the provider's timeout. */
   turnWaitMsMax?: number;
   nowMs?: () => number;
   startTimer?: StartTimer;

@@ -1,4 +1,5 @@
 /** One attempt at one item, whose outcome is noted in the loop's state. */
+import type { ControlReads } from '../../shared/event-store/control-stream.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { StartTimer } from '../../shared/runtime/back-off.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
@@ -13,7 +14,7 @@ import { type Places, responseMsMax, SILENT_AFTER_MS, type Standing } from './pl
 import type { Sender, SendOutcome } from './send.ts';
 
 export type SendDeps = {
-  store: Pick<EventStore, 'readStream' | 'readAll' | 'end' | 'hashAt' | 'subscribe'>;
+  store: ControlReads & Pick<EventStore, 'readAll' | 'end' | 'hashAt' | 'subscribe'>;
   deliveries: DeliveryStore;
   sender: Sender;
   places: Places;

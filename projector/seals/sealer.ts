@@ -5,7 +5,6 @@
  * anew either.
  */
 import type { KeyObject } from 'node:crypto';
-import type { EventStore } from '../../shared/event-store/port.ts';
 import {
   type HeadFile,
   makeSeal,
@@ -24,7 +23,7 @@ const NOT_KEPT = 'the head of the event log could not be kept outside the log';
 const STOP_MS_MAX = 2_000;
 
 type SealerOptions = {
-  store: Pick<EventStore, 'append'>;
+  store: Parameters<typeof appendSeal>[0];
   source: SealSource;
   privateKey: KeyObject;
   eventsMax: number;

@@ -1,5 +1,7 @@
 import { expectedAfter, timeAfter } from '../../shared/event-store/codec.ts';
-import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
+import { type ControlReads, readControl } from '../../shared/event-store/control-stream.ts';
+import { RevisionConflict } from '../../shared/event-store/errors.ts';
+import type { EventStore, Expected, RecordedEvent } from '../../shared/event-store/port.ts';
 import { keysOf, type SealedHead } from '../../shared/event-store/seals.ts';
 import { isSealEvent } from '../../shared/payment/events.ts';
 import { SEALS_STREAM, type SealEvent } from '../../shared/payment/seal-events.ts';
@@ -7,9 +9,9 @@ import { newEventId } from '../../shared/runtime/ids.ts';
 
 export type RecordedSeal = RecordedEvent<SealEvent>;
 
-/** Throws StoreUnavailable and UnreadableStream. */
-export const sealsOf = async (store: Pick<EventStore, 'readStream'>): Promise<RecordedSeal[]> =>
-  (await store.readStream(SEALS_STREAM)).filter((one): one is RecordedSeal =>
+/** Throws as `readControl`. */
+export const sealsOf = async (store: ControlReads): Promise<RecordedSeal[]> =>
+  (await readControl(store, SEALS_STREAM)).events.filter((one): one is RecordedSeal =>
     isSealEvent(one.event),
   );
 
@@ -19,7 +21,7 @@ export const lastKeyOf = (seals: readonly RecordedSeal[]): string | undefined =>
 };
 
 export const appendSeal = async (
-  store: Pick<EventStore, 'append'>,
+  store: ControlReads & Pick<EventStore, 'append'>,
   last: RecordedSeal | undefined,
   event: SealEvent,
   actor: string,
@@ -27,7 +29,14 @@ export const appendSeal = async (
   const id = newEventId();
   const context = { actor, requestId: id, correlationId: id, causationId: id };
   const next = { id, time: timeAfter(last), event, context };
-  const [stored] = await store.append(SEALS_STREAM, expectedAfter(last), [next]);
+  const appendAt = (expected: Expected) => store.append(SEALS_STREAM, expected, [next]);
+  const [stored] = await appendAt(expectedAfter(last)).catch(async (error: unknown) => {
+    if (!(error instanceof RevisionConflict)) throw error;
+    const { events, end } = await readControl(store, SEALS_STREAM);
+    // Another seal, and not an event of others.
+    if (events.at(-1)?.hash !== last?.hash) throw error;
+    return appendAt(end);
+  });
   return stored as RecordedSeal;
 };
 

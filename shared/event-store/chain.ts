@@ -100,7 +100,8 @@ const placeReason = (form: StoredForm, named: Named): string | undefined => {
   return isThere ? undefined : MOVED;
 };
 
-type StreamEnd = { revision: number; hash: string };
+/** `ours`: the hash of the last event of ours, where events of others follow it (gaps §29). */
+type StreamEnd = { revision: number; hash: string; ours?: string };
 const NOT_COMPARED = '';
 
 export const revisionReason = (
@@ -111,11 +112,12 @@ export const revisionReason = (
   return revision === next ? undefined : `revision ${next} is missing`;
 };
 
+const NOT_FOLLOWING = 'it does not follow the event before it';
+
 export const previousReason = (
   previousHash: unknown,
   hashBefore = GENESIS_HASH,
-): string | undefined =>
-  previousHash === hashBefore ? undefined : 'it does not follow the event before it';
+): string | undefined => (previousHash === hashBefore ? undefined : NOT_FOLLOWING);
 
 export const logReason = (
   { hash, logHash }: Pick<StoredForm, 'hash' | 'logHash'>,
@@ -131,10 +133,24 @@ const linkReason = (form: StoredForm): string | undefined =>
   // A missing event before it is no fault of this one: the log's check names the gap.
   form.logHashBefore == null ? undefined : logReason(form, form.logHashBefore);
 
-/** One change is one break; the service appends nothing after a foreign event. */
-const endAfter = ({ revision, hash }: StoredForm, reason: string | undefined): StreamEnd => {
-  if (reason === FOREIGN) return { revision, hash: FOREIGN };
-  return { revision, hash: reason === CHANGED || reason === MOVED ? NOT_COMPARED : hash };
+/** An event of this service, behind the one of ours that has this hash (gaps §29). */
+export const isOursAfter = (form: StoredForm, hashBefore: string): boolean => {
+  const named = jsonFieldsOf(form.text);
+  return (
+    named.previousHash === hashBefore &&
+    (hashReason(form) ?? placeReason(form, named)) === undefined
+  );
+};
+
+/** One change is one break. */
+const endAfter = (
+  { revision, hash }: StoredForm,
+  reason: string | undefined,
+  ours: string | undefined,
+): StreamEnd => {
+  if (reason === CHANGED || reason === MOVED) return { revision, hash: NOT_COMPARED };
+  const end = { revision, hash: reason === FOREIGN ? FOREIGN : hash };
+  return ours === undefined ? end : { ...end, ours };
 };
 
 /**
@@ -148,14 +164,18 @@ export const streamsCheck =
     const known = ends.get(stream);
     const isBeginning = known === undefined && isPart && revision > 0;
     const end = isBeginning ? { revision: revision - 1, hash: NOT_COMPARED } : known;
-    const hashBefore = end?.hash === NOT_COMPARED ? String(named.previousHash) : end?.hash;
+    const { hash: before = GENESIS_HASH, ours } = end ?? {};
+    const isCompared = before !== NOT_COMPARED && named.previousHash !== ours;
+    const hashBefore = isCompared ? before : String(named.previousHash);
     const reason =
       revisionReason(revision, end) ??
       hashReason(form) ??
       placeReason(form, named) ??
       previousReason(named.previousHash, hashBefore) ??
       linkReason(form);
-    ends.set(stream, endAfter(form, reason));
+    const isOfOthers = reason === FOREIGN || reason === NOT_FOLLOWING;
+    const oursNow = isOfOthers ? (ours ?? before) : isCompared ? ours : undefined;
+    ends.set(stream, endAfter(form, reason, oursNow));
     return reason;
   };
 
@@ -204,14 +224,14 @@ const logCheck = (from: LogEnd) => {
 /** Any other end is read again for its stream's next event. */
 const STREAMS_KNOWN_MIN = 50_000;
 
-/** The event before an event in its stream, read anew; a removed stream is a break, not a fault. */
+/** The events before an event in its stream, read anew; a removed stream is a break, not a fault. */
 export const beforeIn =
   (stored: Pick<StoredForms, 'readStream'>) =>
-  async ({ stream, revision }: StoredForm): Promise<StoredForm | undefined> =>
-    (await formsLeft(stored, stream)).find((one) => one.revision === revision - 1);
+  async ({ stream, revision }: StoredForm): Promise<StoredForm[]> =>
+    (await formsLeft(stored, stream)).filter((one) => one.revision < revision);
 
 /**
- * Checks a log in order after `from` by the chain of `guarantee`. `before` reads the event before one whose
+ * Checks a log in order after `from` by the chain of `guarantee`. `before` reads the events before one whose
  * stream is not known; what it throws is thrown.
  */
 export const storedCheck = (
@@ -222,6 +242,7 @@ export const storedCheck = (
   const ends = createGenerationsMap<StreamEnd>(STREAMS_KNOWN_MIN);
   const inLog = logCheck(from);
   const inStream = streamsCheck(ends);
+  const readBefore = streamsCheck(ends, true);
 
   const checkInLog = (form: StoredForm, named: Named): string | undefined => {
     const { stream, revision, hash } = form;
@@ -240,8 +261,11 @@ export const storedCheck = (
     const { stream, revision } = form;
     const end = ends.get(stream);
     const isKnown = guarantee === 'log' ? end?.revision === revision - 1 : end !== undefined;
-    const found = revision > 0 && !isKnown ? await before(form) : undefined;
-    if (found) ends.set(stream, { revision: found.revision, hash: found.hash || FOREIGN });
+    const found = revision > 0 && !isKnown ? await before(form) : [];
+    const last = found.at(-1);
+    if (guarantee === 'stream') for (const one of found) readBefore(one);
+    else if (last?.revision === revision - 1)
+      ends.set(stream, { revision: last.revision, hash: last.hash || FOREIGN });
     return guarantee === 'log' ? checkInLog(form, named) : inStream(form, named);
   };
 };

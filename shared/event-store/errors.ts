@@ -42,3 +42,11 @@ export class StreamNotWhole extends UnreadableStream {
   override readonly code = 'STREAM_NOT_WHOLE';
   override name = 'StreamNotWhole';
 }
+
+/** A stream by which the service itself works (gaps §29). The message is a line for its operator. */
+export class ControlNotWhole extends StreamNotWhole {
+  override name = 'ControlNotWhole';
+  constructor(message: string) {
+    super(`${message}; put it back as docs/eventstoredb.md says, "Streams of control"`);
+  }
+}

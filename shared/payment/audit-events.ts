@@ -74,6 +74,8 @@ export type AccessEvent = Extract<AuditLogEvent, { type: 'AuditAccessed' }>;
 export const auditStreamOf = (id: string): string => `audit-${id}`;
 
 export const ATTENTION_STREAM = auditStreamOf('attention');
+export const PROVIDER_AHEAD_STREAM = auditStreamOf('provider-ahead');
+export const SECRET_CHANGES_STREAM = auditStreamOf('idempotency-secret');
 
 const ACKNOWLEDGEMENTS = auditStreamOf('log-break-');
 

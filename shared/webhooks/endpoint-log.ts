@@ -1,5 +1,10 @@
 /** The endpoints of merchants in the event store: read, decided and appended. */
-import { expectedAfter, timeAfter } from '../event-store/codec.ts';
+import { timeAfter } from '../event-store/codec.ts';
+import {
+  type ControlReads,
+  type ControlStream,
+  readControl,
+} from '../event-store/control-stream.ts';
 import { AppendOutcomeUnknown, RevisionConflict, UnreadableStream } from '../event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../event-store/port.ts';
 import { isOfSameRequest, isUnderKeyOf, type Recognised } from '../payment/state.ts';
@@ -12,22 +17,22 @@ import { newEventId } from '../runtime/ids.ts';
 import { againMs, type Decided, decideEndpoint, type EndpointCommand } from './decide.ts';
 import { type Endpoint, endpointStreamOf, foldEndpoints, isOfWebhooks } from './endpoints.ts';
 
-type Store = Pick<EventStore, 'readStream' | 'append'>;
+type Store = ControlReads & Pick<EventStore, 'append'>;
 
-type MerchantEndpoints = { endpoints: Endpoint[]; events: readonly RecordedEvent[] };
+type MerchantEndpoints = ControlStream & { endpoints: Endpoint[] };
 
-/** Throws as `readStream` does. */
+/** Throws as `readControl` does. */
 export const readEndpoints = async (
-  store: Pick<EventStore, 'readStream'>,
+  store: ControlReads,
   merchantId: string,
 ): Promise<MerchantEndpoints> => {
-  const events = await store.readStream(endpointStreamOf(merchantId));
-  return { endpoints: foldEndpoints(events), events };
+  const stored = await readControl(store, endpointStreamOf(merchantId));
+  return { endpoints: foldEndpoints(stored.events), ...stored };
 };
 
 /** What cannot be read is returned: other merchants go on (ADR-0220). Throws StoreUnavailable. */
 export const readableEndpoints = async (
-  store: Pick<EventStore, 'readStream'>,
+  store: ControlReads,
   merchantId: string,
 ): Promise<MerchantEndpoints | UnreadableStream> =>
   readEndpoints(store, merchantId).catch((error: unknown) => {
@@ -42,21 +47,20 @@ const merchantsIn = (events: readonly RecordedEvent[]): string[] => {
   return [...new Set(merchantIds)];
 };
 
-/** Also merchants that had an endpoint once. Throws as `readStream` does. */
-export const merchantsWithEndpoints = async (
-  store: Pick<EventStore, 'readStream'>,
-): Promise<string[]> => merchantsIn(await store.readStream(WEBHOOK_MERCHANTS_STREAM));
+/** Also merchants that had an endpoint once. Throws as `readControl` does. */
+export const merchantsWithEndpoints = async (store: ControlReads): Promise<string[]> =>
+  merchantsIn((await readControl(store, WEBHOOK_MERCHANTS_STREAM)).events);
 
 const appendTo = async (
   store: Store,
   stream: string,
-  last: RecordedEvent | undefined,
+  { events: before, end }: ControlStream,
   events: readonly WebhookEvent[],
   context: EventContext,
 ): Promise<RecordedEvent[]> => {
-  const time = timeAfter(last);
+  const time = timeAfter(before.at(-1));
   const batch = events.map((event) => ({ id: newEventId(), time, event, context }));
-  const append = () => store.append(stream, expectedAfter(last), batch);
+  const append = () => store.append(stream, end, batch);
   return append().catch((error: unknown) => {
     // The very same append again stores nothing twice.
     if (error instanceof AppendOutcomeUnknown) return append();
@@ -70,10 +74,10 @@ const addMerchant = async (
   merchantId: string,
   context: EventContext,
 ): Promise<void> => {
-  const events = await store.readStream(WEBHOOK_MERCHANTS_STREAM);
-  if (merchantsIn(events).includes(merchantId)) return;
+  const merchants = await readControl(store, WEBHOOK_MERCHANTS_STREAM);
+  if (merchantsIn(merchants.events).includes(merchantId)) return;
   const event: WebhookEvent = { type: 'WebhookMerchantAdded', data: { merchantId } };
-  await appendTo(store, WEBHOOK_MERCHANTS_STREAM, events.at(-1), [event], context);
+  await appendTo(store, WEBHOOK_MERCHANTS_STREAM, merchants, [event], context);
 };
 
 export type Handled =
@@ -116,7 +120,7 @@ const handleOnce = async (
   context: EventContext,
   request: Recognised | undefined,
 ): Promise<Handled> => {
-  const { endpoints, events: before } = await readEndpoints(store, merchantId);
+  const { endpoints, events: before, end } = await readEndpoints(store, merchantId);
   const decided = decideEndpoint(endpoints, command, request?.identity);
   if (decided.kind === 'unknown endpoint') return decided;
   const earlier = storedUnderKey(before, request);
@@ -129,7 +133,7 @@ const handleOnce = async (
   const events =
     decided.events.length === 0
       ? []
-      : await appendTo(store, stream, before.at(-1), decided.events, context);
+      : await appendTo(store, stream, { events: before, end }, decided.events, context);
   const { endpointId } = command.kind === 'create' ? command.endpoint : command;
   const shown = command.kind === 'delete' ? before : [...before, ...events];
   return { kind: 'stored', events, endpoint: endpointAfter(shown, endpointId), isRepeat: false };

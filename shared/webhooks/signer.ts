@@ -1,6 +1,6 @@
 /** Standard Webhooks 1.0, `v1`; each secret is derived from `WEBHOOK_SECRET` (ADR-0221). */
 import { createHmac } from 'node:crypto';
-import { StoreUnavailable } from '../event-store/errors.ts';
+import { ControlNotWhole, StoreUnavailable } from '../event-store/errors.ts';
 import type { EventStore } from '../event-store/port.ts';
 
 /** 32 bytes. */
@@ -60,7 +60,13 @@ export const openWebhookSecret = async (
   let isChecked = false;
   const checked: WebhookSecret = async () => {
     if (isChecked) return secret;
-    if ((await store.claimMeta('webhook-check', own)) !== own) {
+    const claimed = await store.claimMeta('webhook-check', own).catch((error: Error) => {
+      if (!(error instanceof ControlNotWhole)) throw error;
+      throw new WebhookSecretRefused(
+        `WEBHOOK_SECRET: it is not known whether webhooks were signed with this secret: ${error.message}`,
+      );
+    });
+    if (claimed !== own) {
       throw new WebhookSecretRefused(
         'WEBHOOK_SECRET: webhooks were signed with another secret, and receivers would take new messages for forged; put the old secret back',
       );

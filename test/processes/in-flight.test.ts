@@ -84,7 +84,7 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
     expect(await typesOf(processes, id)).not.toContain('PaymentVoidRequested');
   });
 
-  test('no process fences an operation before its intent is older than PROVIDER_TIMEOUT_MS + 2 s', async () => {
+  test('no process fences an operation before its intent is older than PROVIDER_TIMEOUT_MS + 5 s', async () => {
     await using processes = await openTwoCommandProcesses(NO_RETRIES);
     const { a } = processes;
     const timeout = { PROVIDER_TIMEOUT_MS: '2000' };
@@ -95,11 +95,11 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
     void a.change('capture', id);
     await held.begun;
     const intentAtMs = Date.parse((await processes.events(id)).at(-1)?.time ?? '');
-    b.clock.standsAtMs = intentAtMs + 3_900;
+    b.clock.standsAtMs = intentAtMs + 6_900;
     b.side.unresolved.track(id);
     expect((await b.change('void', id)).status).toBe(503);
     expect(b.faults.questions).toBe(0);
-    later.clock.standsAtMs = intentAtMs + 4_001;
+    later.clock.standsAtMs = intentAtMs + 7_001;
     const voided = await later.change('void', id);
     expect([voided.status, voided.json.status]).toEqual([200, 'VOIDED']);
     held.release();
@@ -137,17 +137,33 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
     expect(b.faults.questions).toBe(0);
   });
 
+  test('a provider call whose intent was held up for 3 s before its append begins', async () => {
+    const { a } = processes;
+    const id = await authorizedAt(a);
+    a.store.beforeAppend = async () => {
+      a.store.beforeAppend = undefined;
+      a.clock.aheadMs += 3_000;
+    };
+    expect((await a.change('capture', id)).json.status).toBe('CAPTURED');
+    expect(a.faults.calls).toHaveLength(2);
+  });
+
   test('a provider call that would begin after other processes stop waiting for it never begins', async () => {
     const { a } = processes;
     const id = await authorizedAt(a);
     a.store.beforeAppend = async () => {
-      a.clock.aheadMs += 1_100;
+      a.clock.aheadMs += 4_100;
     };
     expectError(await a.change('capture', id), 503, 'PROVIDER_UNAVAILABLE', [
       `paymentId ${id}`,
       'the provider did not carry out the capture: nothing was changed',
     ]);
     expect(a.faults.calls).toHaveLength(1);
+    const said = () => a.lines.filter(({ message }) => message.includes('was not begun'));
+    expect(said()).toHaveLength(1);
+    // At most once a minute.
+    expect((await a.create()).status).toBe(503);
+    expect(said()).toHaveLength(1);
   });
 });
 

@@ -11,6 +11,7 @@ import { create } from '../support/commands.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { paymentLogOver } from '../support/payment-log.ts';
+import { silent } from '../support/silent-log.ts';
 
 const MINUTE_MS = 60_000;
 const WAITS_MS = 15 * MINUTE_MS;
@@ -35,7 +36,7 @@ const waiting = async (said: () => ActionRequired | Approved, givesNotices = fal
   const { nowMs } = clock;
   const paymentLog = paymentLogOver(memoryEventStore(), { nowMs });
   const times = { providerTimeoutMs: 5_000, authenticationTimeoutMs: WAITS_MS };
-  const inFlight = createInFlight({ sharedStore: false, ...times, nowMs });
+  const inFlight = createInFlight({ sharedStore: false, ...times, nowMs, logger: silent });
   const errors: string[] = [];
   const parts = {
     paymentLog,

@@ -31,12 +31,16 @@ import { forUser } from './eventstoredb-stand-in/users.ts';
 export type StandIn = {
   /** For EVENTSTOREDB_URL; without TLS and a user. */
   url: string;
+  /** The same as an address of a cluster, whose members the client asks for the leader. */
+  clusterUrl: string;
   /** The next `count` calls of a kind meet this fault; undefined ends it. */
   fail(kind: 'append', fault: AppendFault | undefined, count?: number): void;
   fail(kind: 'read' | 'subscribe', fault: Fault | undefined, count?: number): void;
   drop(how: Drop): void;
   /** Whether its user may not read $all. */
   refuseAll(on: boolean): void;
+  /** Its cluster has no leader until this ends: gossip names none, and each call is unavailable. */
+  elect(on: boolean): void;
   /** Takes calls and answers none of them until thawed; then it goes on where it stood. */
   freeze(on: boolean): void;
   /** Puts a foreign event at the end of the log. */
@@ -51,8 +55,11 @@ export type StandIn = {
   truncate(stream: string, before: number): void;
   /** Sets the metadata of a stream, which may leave out events of it. */
   metadata(stream: string, data: { $tb?: number; $maxCount?: number }): void;
-  /** Appends an event as any client may, with or without metadata of ours; the texts are JSON. */
-  append(stream: string, event: { type: string; data: string; metadata?: string }): void;
+  /** Appends an event as any client may, with or without metadata of ours; the texts are JSON, unless `contentType` says otherwise. */
+  append(
+    stream: string,
+    event: { type: string; data: string; metadata?: string; contentType?: string },
+  ): void;
   /** Takes what was deleted or cut out of the log. */
   scavenge(): void;
   /** The names of all streams. */
@@ -65,9 +72,13 @@ export type StandIn = {
   idCounts(): Map<string, number>;
   /**
    * `append` counts those on a stream of appends too, `appendStream` the streams; `read` counts every
-   * read, `readAll` those of the whole log among them; `sent` the events that went to subscriptions.
+   * read, `readAll` those of the whole log among them; `sent` the events that went to subscriptions,
+   * `gossip` the looks for the leader.
    */
-  calls: Record<'append' | 'appendStream' | 'read' | 'readAll' | 'subscribe' | 'sent', number>;
+  calls: Record<
+    'append' | 'appendStream' | 'read' | 'readAll' | 'subscribe' | 'sent' | 'gossip',
+    number
+  >;
   close(): Promise<void>;
 };
 
@@ -84,7 +95,15 @@ const credentialsOf = ({ certificate }: StandInOptions): grpc.ServerCredentials 
 /** Starts it. Port 0 (the default) takes any that is free. */
 export async function startStandIn(options: StandInOptions = {}): Promise<StandIn> {
   const log = makeLog(options);
-  const calls = { append: 0, appendStream: 0, read: 0, readAll: 0, subscribe: 0, sent: 0 };
+  const calls = {
+    append: 0,
+    appendStream: 0,
+    read: 0,
+    readAll: 0,
+    subscribe: 0,
+    sent: 0,
+    gossip: 0,
+  };
   let port = 0;
   const server = new grpc.Server();
   const faults = makeFaults(server, () => port);
@@ -112,7 +131,10 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
   };
 
   server.addService(streamsGrpc.StreamsService as never, forUser(options.user, handlers) as never);
-  addIdentity(server, () => port, options);
+  const countGossip = (): void => {
+    calls.gossip += 1;
+  };
+  addIdentity(server, () => port, faults.isElecting, countGossip, options);
   port = await new Promise<number>((resolve, reject) => {
     const address = `127.0.0.1:${options.port ?? 0}`;
     server.bindAsync(address, credentialsOf(options), (error, bound) =>
@@ -122,25 +144,27 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
 
   return {
     url: `esdb://127.0.0.1:${port}?tls=false`,
+    clusterUrl: `esdb+discover://127.0.0.1:${port}?tls=false`,
     fail(kind, fault, count = Number.POSITIVE_INFINITY) {
       faults.plan(kind, fault, count);
     },
     drop: reads.drop,
     refuseAll: reads.refuseAll,
+    elect: faults.elect,
     freeze: faults.freeze,
     foreign: log.foreign,
     softDelete: log.softDelete,
     tombstone: log.tombstone,
     truncate: (stream, before) => log.metadata(stream, { $tb: before }),
     metadata: log.metadata,
-    append(stream, { type, data, metadata = '' }) {
+    append(stream, { type, data, metadata = '', contentType = 'application/json' }) {
       const base64 = (text: string) => Buffer.from(text).toString('base64');
       log.append(stream, (log.streams.get(stream)?.length ?? 0) - 1, [
         {
           stream,
           id: crypto.randomUUID(),
           type,
-          contentType: 'application/json',
+          contentType,
           data: base64(data),
           metadata: base64(metadata),
           created: Date.now(),

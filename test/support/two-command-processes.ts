@@ -35,7 +35,7 @@ import { PATIENT } from './time-bounds.ts';
 import { until } from './until.ts';
 
 /** For so long after its intent a call may be in flight (gaps §7). */
-export const IN_FLIGHT_MS = Number(PATIENT.PROVIDER_TIMEOUT_MS) + 2_000;
+export const IN_FLIGHT_MS = Number(PATIENT.PROVIDER_TIMEOUT_MS) + 5_000;
 export const PAST_FLIGHT_MS = IN_FLIGHT_MS + 100;
 
 type StoreFaults = {

@@ -3,6 +3,7 @@ import { startDeliverer } from '../../projector/deliverer/deliverer.ts';
 import { deliver } from '../../projector/deliverer/endpoints.ts';
 import { disableIn } from '../../projector/deliverer/open.ts';
 import type { Sender, SendOutcome } from '../../projector/deliverer/send.ts';
+import type { ControlReads } from '../../shared/event-store/control-stream.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
@@ -22,7 +23,7 @@ export const CONTEXT = { actor: 'test', requestId: 'r', correlationId: 'r', caus
 
 /** An endpoint that is sent what happens from now on. Returns its id. */
 export const registerEndpoint = async (
-  store: Pick<EventStore, 'readStream' | 'append' | 'end'>,
+  store: ControlReads & Pick<EventStore, 'append' | 'end'>,
   merchantId: string,
   url: string,
 ): Promise<string> => {

@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import { backOffMs, pause } from '../../runtime/back-off.ts';
 import { allReadable, type EncodedEvent } from '../codec.ts';
-import { AppendOutcomeUnknown, RevisionConflict } from '../errors.ts';
+import { ownForms } from '../control-stream.ts';
+import {
+  AppendOutcomeUnknown,
+  ControlNotWhole,
+  RevisionConflict,
+  StreamNotWhole,
+} from '../errors.ts';
 import type { Expected, RecordedEvent } from '../port.ts';
 import { type AppendRequest, type Stored, tooLarge } from './batch-messages.ts';
 import { createBatchStream } from './batch-stream.ts';
@@ -16,6 +22,7 @@ import {
   type Proposed,
   positionText,
   proposed,
+  storedFormOf,
   toServer,
 } from './records.ts';
 import { endedWithoutResponse, noteEnd, type Seen, type StreamReader } from './stream-reader.ts';
@@ -131,7 +138,10 @@ export function createAppender(send: Sender, streams: StreamReader, seen: Seen) 
       const [event] = await streams.part(stream, revision, 1);
       stored = event && { revision, hash: hashOfRecord(event) };
     }
-    if (stored?.hash !== hash)
+    if (stored?.hash === hash) return;
+    // Behind an event of others stands the hash of our last one (gaps §29).
+    const { end } = ownForms((await streams.whole(stream)).map(storedFormOf));
+    if (end === 'none' || end.revision !== revision || end.hash !== hash)
       throw new RevisionConflict(`${stream} does not have that hash there`);
   }
 
@@ -184,24 +194,34 @@ export function createAppender(send: Sender, streams: StreamReader, seen: Seen) 
   };
 }
 
-/** The value is the first event of one stream for each key. */
-export function createMetaClaims(send: Sender, { whole }: StreamReader) {
-  const storedValue = async (stream: string): Promise<string | undefined> => {
-    const [first] = await whole(stream);
-    return first === undefined ? undefined : String(Object(first.data).value);
+const VALUE_CLAIMED = 'ValueClaimed';
+
+/** The value is our first event of one stream for each key; never claimed anew where that may be gone (gaps §29). */
+export function createMetaClaims(send: Sender, { whole, lastRevision }: StreamReader) {
+  const rejectRemoved = (error: Error): never => {
+    throw error instanceof StreamNotWhole ? new ControlNotWhole(error.message) : error;
+  };
+  const found = async (stream: string): Promise<{ value?: string; last: number }> => {
+    const events = await whole(stream);
+    // Throws for a stream that was deleted, which reads like one that never was.
+    if (events.length === 0) await lastRevision(stream);
+    if (Number(events[0]?.revision ?? 0) > 0) throw notWhole(stream, 'cut');
+    const claimed = events.find(({ type }) => type === VALUE_CLAIMED);
+    const last = Number(events.at(-1)?.revision ?? -1);
+    return claimed === undefined ? { last } : { value: String(Object(claimed.data).value), last };
   };
   return async (key: string, value: string): Promise<string> => {
     if (!/^[A-Za-z0-9_-]{1,100}$/.test(key)) throw new TypeError('not a key for a value');
     const stream = `meta-${key}`;
-    const before = await storedValue(stream);
-    if (before !== undefined) return before;
-    const claim = proposed(randomUUID(), 'ValueClaimed', { value }, {});
-    await send(stream, -1, [claim]).catch((error) => {
+    const before = await found(stream).catch(rejectRemoved);
+    if (before.value !== undefined) return before.value;
+    const claim = proposed(randomUUID(), VALUE_CLAIMED, { value }, {});
+    await send(stream, before.last, [claim]).catch((error) => {
       throw unavailable(error);
     });
-    const now = await storedValue(stream);
-    if (now === undefined) throw endedWithoutResponse();
-    return now;
+    const now = await found(stream).catch(rejectRemoved);
+    if (now.value === undefined) throw endedWithoutResponse();
+    return now.value;
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { type BaseOptions, EventStoreDBClient } from '@eventstore/db-client';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import { correct } from './client-corrections.ts';
 
 const KEEP_ALIVE_MS = 10_000;
 
@@ -27,8 +28,10 @@ export function addressOf(url: string) {
     isSecure,
     credentials,
     client: (turn: number): Client =>
-      EventStoreDBClient.connectionString(
-        `${url}${joint}keepAliveInterval=${KEEP_ALIVE_MS + turn}&keepAliveTimeout=${KEEP_ALIVE_MS}`,
+      correct(
+        EventStoreDBClient.connectionString(
+          `${url}${joint}keepAliveInterval=${KEEP_ALIVE_MS + turn}&keepAliveTimeout=${KEEP_ALIVE_MS}`,
+        ),
       ),
   };
 }

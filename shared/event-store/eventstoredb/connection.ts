@@ -116,14 +116,14 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
   }
 
   /** Undefined for a missing stream. Throws StoreUnavailable, StreamNotWhole. */
-  async function read(
-    start: (client: Client) => Reading,
+  async function readBy<T>(
+    start: (client: Client) => Call<T>,
     { ms = callTimeoutMs, attempts = READ_TRIES_MAX } = {},
-  ): Promise<ServerEvent[] | undefined> {
+  ): Promise<T | undefined> {
     const endsAt = performance.now() + ms;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await once(endsAt - performance.now(), (client) => collect(start(client)));
+        return await once(endsAt - performance.now(), start);
       } catch (error) {
         const outcome = callOutcomeOf(error);
         if (outcome === 'missing') return undefined;
@@ -140,7 +140,9 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     credentials: address.credentials,
     current,
     once,
-    read,
+    readBy,
+    read: (start: (client: Client) => Reading, limits?: { ms?: number; attempts?: number }) =>
+      readBy((client) => collect(start(client)), limits),
     isClosed: () => isClosed,
     async close(): Promise<void> {
       isClosed = true;

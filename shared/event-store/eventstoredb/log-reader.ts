@@ -1,6 +1,8 @@
-import { BACKWARDS, END, FORWARDS, type ReadAllOptions, START } from '@eventstore/db-client';
+import { StoreUnavailable } from '../errors.ts';
 import type { EventStore, HashesAt, Position } from '../port.ts';
 import type { Connection, EventStoreDbOptions } from './connection.ts';
+import { type LogPage, readLog } from './read-call.ts';
+import type { LogRead } from './read-messages.ts';
 import {
   comparePositions,
   hashOfRecord,
@@ -20,7 +22,11 @@ type LogRange = {
   upTo?: LogPosition | undefined;
 };
 
-const PAGE_EVENTS_MIN = 100;
+/** A look at the end finds one of ours there mostly, or what it saw before. */
+const NEWEST_EVENTS = 32;
+/** Of a call's time, before which a page is whole unless its events are large. */
+const PART_AFTER = 0.8;
+const LATE = 'event store: no event of the log came in time';
 const PAGE_EVENTS_MAX = 1000;
 const COUNTED_EVENTS_MAX = 1000;
 
@@ -33,46 +39,70 @@ const isBetween = (
 ): boolean => comparePositions(oldest, place) <= 0 && comparePositions(place, newest) <= 0;
 
 /** Each read throws StoreUnavailable. */
-export function createLogReader({ read }: Connection, options: LogReaderOptions = {}) {
+export function createLogReader(
+  { readBy, callTimeoutMs }: Connection,
+  options: LogReaderOptions = {},
+) {
   const { pageEventsMax = PAGE_EVENTS_MAX, countedEventsMax = COUNTED_EVENTS_MAX } = options;
-  const page = (options: ReadAllOptions) =>
-    read((client) => client.readAll({ ...options, requiresLeader: true }));
-  const backwards = (from: LogPosition | undefined, maxCount: number) =>
-    page({ direction: BACKWARDS, fromPosition: from ?? END, maxCount });
-  const forwards = (from: LogPosition | undefined, maxCount: number) =>
-    page({ direction: FORWARDS, fromPosition: from ?? START, maxCount });
+  const page = async (what: LogRead): Promise<LogPage> => {
+    const read = await readBy((client) => readLog(client, what, callTimeoutMs * PART_AFTER));
+    return read ?? { events: [], isCut: false };
+  };
 
-  async function newest(): Promise<ServerEvent> {
-    const [event] = (await backwards(undefined, 1)) ?? [];
+  /** The last events of the server, from the newest. */
+  async function newest(): Promise<[ServerEvent, ...ServerEvent[]]> {
+    const what = {
+      whose: 'all',
+      direction: 'backwards',
+      from: 'end',
+      count: NEWEST_EVENTS,
+    } as const;
+    const [event, ...before] = (await page(what)).events;
     // Every server has written events before the first of ours.
     if (event === undefined) throw endedWithoutResponse();
-    return event;
+    return [event, ...before];
   }
 
-  /** After an empty page: throws StoreUnavailable unless the position is past the end. */
-  async function mustLiePastEnd(position: LogPosition | undefined): Promise<void> {
-    if (comparePositions((await newest()).position, position) >= 0) throw endedWithoutResponse();
+  /** A read that broke off is empty too: none is believed before the server has responded. */
+  async function ownPage(what: Omit<LogRead, 'whose'>): Promise<LogPage> {
+    const first = await page({ ...what, whose: 'ours' });
+    if (first.events.length > 0) return first;
+    await newest();
+    return page({ ...what, whose: 'ours' });
   }
 
-  /** The server cannot filter this read. Throws StoreUnavailable where it ends before `upTo`. */
+  /** By an event in a stream of ours the server says that it is deleted: that one is none of ours. */
+  async function lastOwn(
+    fits = (_event: ServerEvent): boolean => true,
+    count = NEWEST_EVENTS,
+  ): Promise<LogPosition | undefined> {
+    for (let from: LogPosition | 'end' | undefined = 'end'; ; ) {
+      const { events } = await ownPage({ direction: 'backwards', from, count });
+      const own = events.find((event) => isOurs(event) && fits(event));
+      if (own !== undefined || events.length === 0) return own?.position;
+      from = events.at(-1)?.position;
+    }
+  }
+
+  /** Throws StoreUnavailable where a read ends before `upTo`. */
   async function* ownPages({ after, limit, upTo }: LogRange) {
     let from = after;
     let left = limit;
-    let size = Math.max(limit, PAGE_EVENTS_MIN);
     while (left > 0) {
       if (upTo !== undefined && comparePositions(from, upTo) >= 0) return;
-      const count = Math.min(pageEventsMax, size) + 1;
-      const page = (await forwards(from, count)) ?? [];
-      const fresh = page.filter((event) => comparePositions(event.position, from) > 0);
-      if (page.length === 0 || (fresh.length === 0 && upTo !== undefined))
-        await mustLiePastEnd(from);
+      const count = Math.min(pageEventsMax, left) + 1;
+      const { events, isCut } = await ownPage({ direction: 'forwards', from, count });
+      const fresh = events.filter((event) => comparePositions(event.position, from) > 0);
+      if (isCut && fresh.length === 0) throw new StoreUnavailable(LATE);
+      const isEnd = fresh.length === 0 || (!isCut && events.length < count && upTo === undefined);
+      if (isEnd && upTo !== undefined && comparePositions(await lastOwn(), from) > 0)
+        throw endedWithoutResponse();
       const isIn = ({ position }: ServerEvent): boolean =>
         upTo === undefined || comparePositions(position, upTo) <= 0;
       const own = fresh.filter((event) => isOurs(event) && isIn(event)).slice(0, left);
       yield own;
-      if ((page.length < count && upTo === undefined) || fresh.length === 0) return;
+      if (isEnd) return;
       left -= own.length;
-      size = own.length === 0 ? 2 * size : Math.max(2 * left, PAGE_EVENTS_MIN);
       from = fresh.at(-1)?.position;
     }
   }
@@ -85,46 +115,30 @@ export function createLogReader({ read }: Connection, options: LogReaderOptions 
 
   let seen: { end: LogPosition | undefined; upTo: LogPosition | undefined } | undefined;
 
+  /** Behind events of others, which the server passes over once. */
+  async function endBehind(last: ServerEvent[]): Promise<LogPosition | undefined> {
+    if (seen === undefined) return lastOwn();
+    const isSeen = isBetween(seen.upTo, last.at(-1)?.position, last[0]?.position);
+    const isSame = isSeen || (await ownIn({ after: seen.upTo, limit: 1 })).length === 0;
+    return isSame ? seen.end : lastOwn();
+  }
+
   async function end(): Promise<LogPosition | undefined> {
-    let from: LogPosition | undefined;
-    let newestPlace: LogPosition | undefined;
-    for (let count = 32; ; count = pageEventsMax) {
-      const page = (await backwards(from, count)) ?? [];
-      if (page.length === 0 && from === undefined) throw endedWithoutResponse();
-      newestPlace ??= page[0]?.position;
-      const oldest = page.at(-1)?.position;
-      const own = page.find(isOurs);
-      // An idle log ends with more and more of the server's own events; each is passed once.
-      const isSeen = seen !== undefined && isBetween(seen.upTo, oldest, newestPlace);
-      // A short page does not show the start: a read that broke off gives one too.
-      const isStart = page.length === 0 || comparePositions(oldest, from) === 0;
-      if (own !== undefined || isSeen || isStart) {
-        const before = isSeen ? seen?.end : undefined;
-        seen = { end: own === undefined ? before : own.position, upTo: newestPlace };
-        return seen.end;
-      }
-      from = oldest;
-    }
+    const last = await newest();
+    const own = last.find(isOurs)?.position;
+    seen = { end: own ?? (await endBehind(last)), upTo: last[0].position };
+    return seen.end;
   }
 
   /** The newest of ours before this time; undefined for none. */
-  async function before(time: string): Promise<LogPosition | undefined> {
-    let from: LogPosition | undefined;
-    for (;;) {
-      const page = (await backwards(from, pageEventsMax)) ?? [];
-      if (page.length === 0 && from === undefined) throw endedWithoutResponse();
-      const own = page.find((event) => isOurs(event) && (timeOfRecord(event) ?? time) < time);
-      const oldest = page.at(-1)?.position;
-      // A read that broke off leads to an earlier place at the worst.
-      const isStart = page.length === 0 || comparePositions(oldest, from) === 0;
-      if (own !== undefined || isStart) return own?.position;
-      from = oldest;
-    }
-  }
+  const before = (time: string): Promise<LogPosition | undefined> =>
+    lastOwn((event) => (timeOfRecord(event) ?? time) < time, pageEventsMax);
 
   async function hashAt(position: LogPosition | undefined): Promise<HashesAt | null> {
-    const [event] = (await forwards(position, 1)) ?? [];
-    if (event === undefined) await mustLiePastEnd(position);
+    const what = { whose: 'all', direction: 'forwards', from: position, count: 1 } as const;
+    const [event] = (await page(what)).events;
+    const isPastEnd = async () => comparePositions((await newest())[0].position, position) < 0;
+    if (event === undefined && !(await isPastEnd())) throw endedWithoutResponse();
     const isThere = event !== undefined && comparePositions(event.position, position) === 0;
     return isThere ? { hash: hashOfRecord(event) } : null;
   }

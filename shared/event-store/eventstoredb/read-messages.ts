@@ -9,6 +9,7 @@ import {
   METADATA_OF,
   type ServerEvent,
   STREAM_PREFIXES,
+  WATCHED_PREFIXES,
 } from './records.ts';
 import { bigintAt, eachField, type Part, partOf, textAt } from './wire.ts';
 
@@ -20,46 +21,64 @@ export const PASSED_OVER_MAX = 1000;
 const CHECKPOINT_INTERVAL = 32;
 
 // The server writes deletions and truncations to the stream of the metadata.
-const PREFIXES = STREAM_PREFIXES.flatMap((prefix) => [prefix, `${METADATA_OF}${prefix}`]);
+const FOLLOWED_PREFIXES = WATCHED_PREFIXES.flatMap((prefix) => [prefix, `${METADATA_OF}${prefix}`]);
 
-function filterOf(types: readonly EventType[] | undefined) {
-  const expression = new Options.FilterOptions.Expression();
-  const filter = new Options.FilterOptions();
-  if (types === undefined) {
-    filter.setStreamIdentifier(expression.setPrefixList(PREFIXES));
-  } else {
-    filter.setEventType(expression.setPrefixList([...types, ...CHANGED_TYPES]));
-  }
-  filter.setMax(PASSED_OVER_MAX);
-  filter.setCheckpointintervalmultiplier(CHECKPOINT_INTERVAL);
-  return filter;
+function streamFilter(prefixes: readonly string[]) {
+  const expression = new Options.FilterOptions.Expression().setPrefixList([...prefixes]);
+  return new Options.FilterOptions().setStreamIdentifier(expression);
 }
 
-/** All our streams, or types of events: the server filters by one of the two alone. */
-export function subscriptionOf(
-  from: LogPosition | undefined,
-  types: readonly EventType[] | undefined,
-) {
+function typeFilter(types: readonly EventType[]) {
+  const prefixes = [...types, ...CHANGED_TYPES];
+  const expression = new Options.FilterOptions.Expression().setPrefixList(prefixes);
+  return new Options.FilterOptions().setEventType(expression);
+}
+
+type Filter = ReturnType<typeof streamFilter>;
+
+function allFrom(from: LogPosition | 'end' | undefined, filter: Filter | undefined) {
   const all = new Options.AllOptions();
-  if (from === undefined) {
-    all.setStart(new Empty());
-  } else {
+  if (from === undefined) all.setStart(new Empty());
+  else if (from === 'end') all.setEnd(new Empty());
+  else {
     const position = new Options.Position();
     position.setCommitPosition(String(from.commit));
     position.setPreparePosition(String(from.prepare));
     all.setPosition(position);
   }
-  const ids = new Options.UUIDOption();
-  ids.setString(new Empty());
   const options = new Options();
   options.setAll(all);
-  options.setSubscription(new Options.SubscriptionOptions());
-  options.setFilter(filterOf(types));
-  options.setUuidOption(ids);
-  const request = new streamsPb.ReadReq();
-  request.setOptions(options);
-  return request;
+  options.setUuidOption(new Options.UUIDOption().setString(new Empty()));
+  if (filter === undefined) return options.setNoFilter(new Empty());
+  filter.setMax(PASSED_OVER_MAX);
+  filter.setCheckpointintervalmultiplier(CHECKPOINT_INTERVAL);
+  return options.setFilter(filter);
 }
+
+/** All our streams, or types of events: the server filters by one of the two alone. */
+export const subscriptionOf = (
+  from: LogPosition | undefined,
+  types: readonly EventType[] | undefined,
+) => {
+  const filter = types === undefined ? streamFilter(FOLLOWED_PREFIXES) : typeFilter(types);
+  const options = allFrom(from, filter).setSubscription(new Options.SubscriptionOptions());
+  return new streamsPb.ReadReq().setOptions(options);
+};
+
+export type LogRead = {
+  /** Of our streams alone the server passes over all others. */
+  whose: 'ours' | 'all';
+  direction: 'forwards' | 'backwards';
+  /** Forwards with the event there, backwards without it; undefined is the start. */
+  from: LogPosition | 'end' | undefined;
+  count: number;
+};
+
+export const logReadOf = ({ whose, direction, from, count }: LogRead) => {
+  const options = allFrom(from, whose === 'all' ? undefined : streamFilter(STREAM_PREFIXES));
+  options.setReadDirection(direction === 'forwards' ? 0 : 1).setCount(String(count));
+  return new streamsPb.ReadReq().setOptions(options);
+};
 
 function parsed(text: string): unknown {
   try {

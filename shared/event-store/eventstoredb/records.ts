@@ -21,15 +21,22 @@ export const STREAM_PREFIXES = [
 
 export const METADATA_OF = '$$';
 
+/** Their events have no hash, and are in no export; what the server does to them is told (gaps §29). */
+const META_PREFIX = 'meta-';
+
+export const WATCHED_PREFIXES: readonly string[] = [...STREAM_PREFIXES, META_PREFIX];
+
 /** By these the server deletes or cuts a stream. */
 export const CHANGED_TYPES = ['$metadata', '$streamDeleted'] as const;
 
 const isOurStream = (stream: string): boolean =>
   STREAM_PREFIXES.some((prefix) => stream.startsWith(prefix));
 
-/** The server puts its own events, such as a tombstone, in our streams. */
+const isOfServer = (type: string): boolean => (CHANGED_TYPES as readonly string[]).includes(type);
+
+/** All in our streams but the two types of the server's own: whatever else stands there has to be told. */
 export const isOurs = ({ streamId, type }: ServerEvent): boolean =>
-  isOurStream(streamId) && !type.startsWith('$');
+  isOurStream(streamId) && !isOfServer(type);
 
 export const isOfTypes = ({ type }: ServerEvent, types: readonly string[] | undefined): boolean =>
   types === undefined || types.includes(type);
@@ -37,7 +44,8 @@ export const isOfTypes = ({ type }: ServerEvent, types: readonly string[] | unde
 /** Our stream that was deleted for good, or whose metadata changed, which may delete or cut it. */
 export const changedAtServer = ({ streamId, type }: ServerEvent): string | undefined => {
   const stream = streamId.startsWith(METADATA_OF) ? streamId.slice(METADATA_OF.length) : streamId;
-  return type.startsWith('$') && isOurStream(stream) ? stream : undefined;
+  const isWatched = isOurStream(stream) || stream.startsWith(META_PREFIX);
+  return isOfServer(type) && isWatched ? stream : undefined;
 };
 
 export const cutsStream = ({ data }: ServerEvent): boolean => {

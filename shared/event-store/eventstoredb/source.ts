@@ -1,11 +1,9 @@
-import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { EventType } from '../../payment/events.ts';
 import type { EncodedEvent } from '../codec.ts';
 import { callOutcomeOf, unavailable } from './call-outcome.ts';
-import { openCall } from './client.ts';
 import type { Connection } from './connection.ts';
-import { type SentEvent, sentEventOf, subscriptionOf } from './read-messages.ts';
+import { openRead, type ReadResponse } from './read-call.ts';
+import { subscriptionOf } from './read-messages.ts';
 import type { LogPosition } from './records.ts';
 import type { Source, SourceListener } from './subscription.ts';
 
@@ -15,12 +13,6 @@ type SourceOptions = {
   isLeftOut: (id: string) => boolean;
 };
 
-const { ReadResp } = streamsPb;
-type Response = InstanceType<typeof ReadResp>;
-const responseOf = (bytes: Buffer): Response | SentEvent =>
-  sentEventOf(bytes) ?? ReadResp.deserializeBinary(bytes);
-
-/** On a client's stubs: the client itself would parse each event and copy it twice. */
 export function sourceOf(
   { current }: Connection,
   { from, types, isLeftOut }: SourceOptions,
@@ -32,7 +24,7 @@ export function sourceOf(
   let isCancelled = false;
   let hold: { pause(): void; resume(): void } | undefined;
 
-  const onResponse = (response: Response | SentEvent): void => {
+  const onResponse = (response: ReadResponse): void => {
     listener.sign();
     if ('read' in response) {
       if (isLeftOut(response.id)) listener.passed(response.position);
@@ -41,17 +33,7 @@ export function sourceOf(
     else if (response.hasFellBehind()) listener.fellBehind();
   };
 
-  const opening = openCall(current(), {}, (stubs, metadata, options) => {
-    const { path, requestSerialize } = streamsGrpc.StreamsService.read;
-    const request = subscriptionOf(from, types);
-    const call = stubs.makeServerStreamRequest(
-      path,
-      requestSerialize,
-      responseOf,
-      request,
-      metadata,
-      options,
-    );
+  const opening = openRead(current(), {}, subscriptionOf(from, types), (call) => {
     hold = call;
     // In a later turn: a call that is cancelled as it starts or in its own listener may throw.
     cancel = () => void setImmediate(() => call.cancel());
@@ -61,7 +43,6 @@ export function sourceOf(
     call.on('end', () => listener.ended({ reason: 'ended by the server' }));
     call.on('close', () => listener.ended({ reason: 'closed' }));
     if (isCancelled) cancel();
-    return call;
   });
   opening.catch((error) => listener.ended({ error, reason: 'error' }));
 

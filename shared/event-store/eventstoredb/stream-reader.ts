@@ -1,7 +1,7 @@
 import { BACKWARDS, END } from '@eventstore/db-client';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
 import { mapInSlices } from '../../runtime/scheduling.ts';
-import { StoreUnavailable } from '../errors.ts';
+import { StoreUnavailable, StreamNotWhole } from '../errors.ts';
 import { wholeStream } from '../fold-stream.ts';
 import type { RecordedEvent } from '../port.ts';
 import { notWhole } from './call-outcome.ts';
@@ -72,6 +72,10 @@ export function createStreamReader({ read }: Connection, seen: Seen) {
       const events = await read((client) => client.readStream(PINGED, LAST_EVENT), {
         ms,
         attempts: 1,
+      }).catch((error: unknown) => {
+        // The server answers, and what rests on the stream says the rest (gaps §29).
+        if (error instanceof StreamNotWhole) return undefined;
+        throw error;
       });
       if (events?.length === 0) throw endedWithoutResponse();
     },

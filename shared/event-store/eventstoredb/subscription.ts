@@ -26,7 +26,8 @@ const BATCH_EVENTS_MAX = 1000;
  * a batch. After a rest two events go out as they come.
  */
 const GATHER_MS = { each: 2, max: 5, rest: 10 };
-const BACK_OFF: BackOff = { minMs: 100, maxMs: 5000 };
+// A look for the leader has taken a second before this begins.
+const BACK_OFF: BackOff = { minMs: 100, maxMs: 500 };
 // A sooner end without an event is a failure, so that the back-off grows.
 const LASTED_MS = 5000;
 

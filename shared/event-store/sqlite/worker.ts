@@ -39,7 +39,7 @@ async function verifyTail({ storedFrom }: Statements, reads: Reads, end: number)
     throw new Error(`the event log is damaged: position ${position} is missing`);
   // Not the whole stream: that of the seals grows for ever.
   const before = async ({ stream, revision }: StoredForm) =>
-    storedFrom(stream, revision - 2, 1).find((one) => one.revision === revision - 1);
+    storedFrom(stream, revision - 2, 1).filter((one) => one.revision === revision - 1);
   const check = storedCheck(before, 'log', { position, logHash });
   for (const form of reads.readAll(position, end, TAIL_EVENTS)) {
     const reason = await check(form);

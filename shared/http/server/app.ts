@@ -9,6 +9,7 @@ import Fastify, {
 } from 'fastify';
 import {
   AppendOutcomeUnknown,
+  ControlNotWhole,
   StoreUnavailable,
   UnreadableStream,
 } from '../../event-store/errors.ts';
@@ -167,6 +168,10 @@ const addFaults = (app: FastifyInstance, { log, metrics }: AppOptions): void => 
     if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500)
       return reject(reply, 'INVALID_REQUEST', ['the body did not arrive whole']);
     const { id: requestId, routeOptions } = request;
+    if (error instanceof ControlNotWhole) {
+      log.error({ requestId, route: routeOptions.url }, error.message);
+      return reject(reply, 'SERVICE_UNAVAILABLE', [error.message], UNREADABLE_RETRY);
+    }
     if (error instanceof UnreadableStream) {
       metrics.unreadableRequests.inc();
       const fields = { requestId, route: routeOptions.url, reason: error.message };

@@ -74,6 +74,28 @@ test('the end costs one read where the server has written much of its own since'
   expect(cost).toEqual({ read: 1, readAll: 1 });
 });
 
+test('a reading of the whole log is sent no event of others, however many there are', async () => {
+  const own: (string | undefined)[] = [];
+  for (const n of [1, 2, 3]) {
+    own.push((await store.append(`payment-${n}`, 'none', batchOf(1))).at(-1)?.position);
+    for (let n = 0; n < 2000; n++) standIn.foreign('orders-1');
+  }
+  const end = await store.end();
+  const { sent } = standIn.calls;
+  expect((await store.readAll(null, 1000, end)).map(({ position }) => position)).toEqual(own);
+  expect(standIn.calls.sent - sent).toBe(own.length);
+});
+
+test('a page that is late is what has come: large events make no reading of the log fail', async () => {
+  const stored = await store.append('payment-1', 'none', batchOf(4));
+  const end = await store.end();
+  const hasty = await openEventStoreDb({ url: standIn.url, logger, callTimeoutMs: 200 });
+  standIn.fail('read', 'cut');
+  const read = await hasty.readAll(null, 1000, end);
+  expect(read.map(({ revision }) => revision)).toEqual(stored.map(({ revision }) => revision));
+  await hasty.close();
+});
+
 test('ADR-0036: a subscription to some types is sent no event of another type', async () => {
   for (let n = 0; n < 5; n++) await store.append(`payment-${n}`, 'none', batchOf(4));
   await collect(store, null, (all) => eventsOf(all).length === 5, ['PaymentCreated']);

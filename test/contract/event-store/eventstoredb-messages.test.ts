@@ -2,20 +2,27 @@
  * ADR-0007: what the EventStoreDB driver writes and reads of the server's messages by itself is what the
  * client's generated classes write and read, byte for byte.
  */
+import { once } from 'node:events';
+import { createServer, type ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import { describe, expect, test } from '@jest/globals';
+import { StoreUnavailable } from '../../../shared/event-store/errors.ts';
 import {
   type AppendRequest,
   requestOf,
   responseOf,
 } from '../../../shared/event-store/eventstoredb/batch-messages.ts';
+import { openEventStoreDb } from '../../../shared/event-store/eventstoredb/event-store.ts';
 import { sentEventOf } from '../../../shared/event-store/eventstoredb/read-messages.ts';
 import { messageOf } from '../../support/eventstoredb-stand-in/messages.ts';
+import { created, newEvent } from '../../support/payment-events.ts';
 
 const { BatchAppendReq, BatchAppendResp } = streamsPb;
 const { AllStreamPosition, Empty, StreamIdentifier, UUID } = sharedPb;
 
+const logger = { debug: () => undefined, warn: () => undefined };
 const ID = '0190b3c1-7a5e-7d31-8f6b-0123456789ab';
 const OTHER_ID = '0190b3c1-7a5e-7d31-8f6b-ba9876543210';
 
@@ -164,4 +171,21 @@ describe('an event is read as the generated classes write it', () => {
     const caughtUp = new streamsPb.ReadResp().setCaughtUp(new streamsPb.ReadResp.CaughtUp());
     expect(read(caughtUp)).toBeUndefined();
   });
+});
+
+test('no call offers compression: KurrentDB from 25.1 on would gzip each response', async () => {
+  const offered: unknown[] = [];
+  const server = createServer().on('stream', (stream: ServerHttp2Stream, headers) => {
+    offered.push(headers['grpc-accept-encoding']);
+    stream.respond({ ':status': 200, 'grpc-status': 14 }, { endStream: true });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const store = await openEventStoreDb({ url: `esdb://127.0.0.1:${port}?tls=false`, logger });
+  await expect(store.readStream('payment-1')).rejects.toThrow(StoreUnavailable);
+  await expect(store.append('payment-1', 'none', [newEvent(created())])).rejects.toThrow();
+  await store.close();
+  server.close();
+  expect(new Set(offered)).toEqual(new Set(['identity']));
 });

@@ -1,8 +1,18 @@
 /** What goes wrong on demand: planned faults by kind of call, a frozen server, broken connections. */
 import grpc, { type Server } from '@grpc/grpc-js';
 
-/** What happens to a call: no answer, an end without one, a broken connection, an error, a delay. */
-export type Fault = 'silent' | 'clean end' | 'reset' | 'unavailable' | 'not leader' | 'slow';
+/**
+ * What happens to a call: no answer, an end without one, a broken connection, an error, a delay; a read that
+ * is cut gives two events, and no more.
+ */
+export type Fault =
+  | 'silent'
+  | 'clean end'
+  | 'reset'
+  | 'unavailable'
+  | 'not leader'
+  | 'slow'
+  | 'cut';
 /**
  * What only an append can meet: it is stored and its answer is lost, or it is told a wrong end. On a
  * stream of appends also: it is rejected; it is stored and the stream ends; the answer comes twice,
@@ -55,6 +65,7 @@ export function makeFaults(server: Server, port: () => number) {
   const planned: Partial<Record<string, { fault: AppendFault; left: number }>> = {};
   const waiting: (() => void)[] = [];
   let frozen = false;
+  let electing = false;
   return {
     /** The next `count` calls of a kind meet this fault; undefined ends it. */
     plan(kind: string, fault: AppendFault | undefined, count: number): void {
@@ -62,6 +73,7 @@ export function makeFaults(server: Server, port: () => number) {
       else planned[kind] = { fault, left: count };
     },
     next(kind: string): AppendFault | undefined {
+      if (electing) return 'unavailable';
       const plan = planned[kind];
       if (plan === undefined) return undefined;
       plan.left -= 1;
@@ -85,6 +97,10 @@ export function makeFaults(server: Server, port: () => number) {
     },
     unavailable: () => statusError(grpc.status.UNAVAILABLE, 'Server Is Not Ready'),
     reset: (): void => server.drain(`127.0.0.1:${port()}`, 1),
+    elect(on: boolean): void {
+      electing = on;
+    },
+    isElecting: (): boolean => electing,
   };
 }
 

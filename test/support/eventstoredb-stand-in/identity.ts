@@ -9,21 +9,31 @@ import type { StandInOptions } from './log.ts';
 const { ClusterInfo, EndPoint, MemberInfo } = gossipPb;
 const { SupportedMethods } = featuresPb;
 
-const member = (port: number, isLeader: boolean) => {
+const { FOLLOWER, LEADER, UNKNOWN } = MemberInfo.VNodeState;
+
+const member = (
+  port: number,
+  state: (typeof MemberInfo.VNodeState)[keyof typeof MemberInfo.VNodeState],
+) => {
   const endPoint = new EndPoint();
   endPoint.setAddress('127.0.0.1');
   endPoint.setPort(port);
   const info = new MemberInfo();
   info.setHttpEndPoint(endPoint);
   info.setIsAlive(true);
-  info.setState(isLeader ? MemberInfo.VNodeState.LEADER : MemberInfo.VNodeState.FOLLOWER);
+  info.setState(state);
   return info;
 };
 
-/** `port` is asked late; `followers` are members that no client can connect to. */
+/**
+ * `port` is asked late; `followers` are members that no client can connect to. While they elect, no member
+ * says that it leads or follows.
+ */
 export function addIdentity(
   server: Server,
   port: () => number,
+  isElecting: () => boolean,
+  count: () => void,
   { followers = 0, version = '24.10.9' }: Pick<StandInOptions, 'followers' | 'version'>,
 ): void {
   const getSupportedMethods = (_call: unknown, callback: sendUnaryData<object>): void => {
@@ -32,10 +42,12 @@ export function addIdentity(
     callback(null, methods);
   };
   const read = (_call: unknown, callback: sendUnaryData<object>): void => {
+    count();
     const info = new ClusterInfo();
-    info.addMembers(member(port(), true));
+    const [first, others] = isElecting() ? [UNKNOWN, UNKNOWN] : [LEADER, FOLLOWER];
+    info.addMembers(member(port(), first));
     for (let other = 1; other <= followers; other += 1) {
-      info.addMembers(member(port() + other, false));
+      info.addMembers(member(port() + other, others));
     }
     callback(null, info);
   };

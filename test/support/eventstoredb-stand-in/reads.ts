@@ -21,6 +21,8 @@ type ReadOptions = NonNullable<ReturnType<ReadReq['getOptions']>>;
 type ReadCall = ServerWritableStream<ReadReq, InstanceType<typeof ReadResp>>;
 
 const FORWARDS = 0;
+/** Of a read that is cut. */
+const CUT_EVENTS = 2;
 /** Between two events that are sent in parts of their own. */
 const PART_MS = 1;
 
@@ -40,21 +42,6 @@ function streamPage(log: Log, options: ReadOptions): Stored[] | undefined {
   return stored.slice(Math.max(begin, end - count), Math.max(begin, end)).reverse();
 }
 
-/** Forwards with the event at the position, backwards without it. */
-function logPage({ all }: Log, options: ReadOptions): Stored[] {
-  const from = options.getAll();
-  const position = from?.getPosition();
-  const count = Number(options.getCount());
-  const at =
-    position === undefined ? undefined : indexAt(all, BigInt(position.getCommitPosition()));
-  if (options.getReadDirection() === FORWARDS) {
-    const start = at ?? (from?.hasEnd() ? all.length : 0);
-    return all.slice(start, start + count);
-  }
-  const end = at ?? (from?.hasEnd() ? all.length : 0);
-  return all.slice(Math.max(0, end - count), end).reverse();
-}
-
 const filterOf = (options: ReadOptions): ((event: Stored) => boolean) => {
   const filter = options.getFilter();
   const types = filter?.getEventType()?.getPrefixList() ?? [];
@@ -63,6 +50,25 @@ const filterOf = (options: ReadOptions): ((event: Stored) => boolean) => {
     prefixes.length === 0 || prefixes.some((prefix) => name.startsWith(prefix));
   return ({ stream, type }) => fits(stream, streams) && fits(type, types);
 };
+
+/** Forwards with the event at the position, backwards without it; of a filter so many that fit. */
+function logPage({ all }: Log, options: ReadOptions): Stored[] {
+  const from = options.getAll();
+  const position = from?.getPosition();
+  const count = Number(options.getCount());
+  const matches = filterOf(options);
+  const at =
+    position === undefined ? undefined : indexAt(all, BigInt(position.getCommitPosition()));
+  const place = at ?? (from?.hasEnd() ? all.length : 0);
+  const [step, first] = options.getReadDirection() === FORWARDS ? [1, place] : [-1, place - 1];
+  const found: Stored[] = [];
+  for (let index = first; found.length < count; index += step) {
+    const event = all[index];
+    if (event === undefined) break;
+    if (matches(event)) found.push(event);
+  }
+  return found;
+}
 
 const caughtUp = () => new ReadResp().setCaughtUp(new ReadResp.CaughtUp());
 
@@ -76,7 +82,7 @@ export function makeReads(
   const subscribers = new Map<ReadCall, () => void>();
   let refusesAll = false;
 
-  function responseRead(call: ReadCall, page: Stored[] | undefined): void {
+  function responseRead(call: ReadCall, page: Stored[] | undefined, isCut: boolean): void {
     if (page === undefined) {
       const missing = new ReadResp.StreamNotFound();
       missing.setStreamIdentifier(call.request.getOptions()?.getStream()?.getStreamIdentifier());
@@ -84,8 +90,11 @@ export function makeReads(
       message.setStreamNotFound(missing);
       call.write(message);
     }
-    for (const event of page ?? []) call.write(messageOf(event));
-    call.end();
+    for (const event of page?.slice(0, isCut ? CUT_EVENTS : undefined) ?? []) {
+      count('sent');
+      call.write(messageOf(event));
+    }
+    if (!isCut) call.end();
   }
 
   function responseSubscription(call: ReadCall, request: ReadOptions): void {
@@ -154,6 +163,7 @@ export function makeReads(
             responseRead(
               call,
               request.hasStream() ? streamPage(log, request) : logPage(log, request),
+              fault === 'cut',
             );
         };
         if (fault === 'slow') setTimeout(response, SLOW_MS);

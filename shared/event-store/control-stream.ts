@@ -1,0 +1,66 @@
+/**
+ * The streams by which the service works beside its payments: seals, the check of the secret, what
+ * operators acknowledged, webhook endpoints. Others may write into them at a server that is shared
+ * (gaps §29): readers pass over what is not ours, and write behind it.
+ */
+import { jsonFieldsOf } from '../runtime/json.ts';
+import { mapInSlices } from '../runtime/scheduling.ts';
+import { GENESIS_HASH, hashReason, isOursAfter } from './chain.ts';
+import { allReadable, decode, expectedAfter } from './codec.ts';
+import { ControlNotWhole, StreamNotWhole, UnreadableStream } from './errors.ts';
+import type { EventStore, Expected, RecordedEvent, StoredForm } from './port.ts';
+
+export type ControlReads = Pick<EventStore, 'stored' | 'readStream' | 'lastRevision'>;
+
+/** `end`: the place of the next event, behind the last one of the stream, of others too. */
+export type ControlStream = { events: RecordedEvent[]; end: Expected };
+
+/**
+ * Each of ours names the one before it of ours. Throws UnreadableStream where one names an event whose
+ * text was changed since: that one was ours.
+ */
+export const ownForms = (forms: readonly StoredForm[]): { own: StoredForm[]; end: Expected } => {
+  let hash = GENESIS_HASH;
+  const changed = new Set<string>();
+  const own = forms.filter((form) => {
+    if (isOursAfter(form, hash)) {
+      ({ hash } = form);
+      return true;
+    }
+    const { stream, revision } = form;
+    const before = String(jsonFieldsOf(form.text).previousHash);
+    if (changed.has(before) && isOursAfter(form, before))
+      throw new UnreadableStream(`${stream}, revision ${revision}: it follows a changed event`);
+    if (form.hash !== '' && hashReason(form) !== undefined) changed.add(form.hash);
+    return false;
+  });
+  const last = forms.at(-1);
+  return { own, end: expectedAfter(last && { revision: last.revision, hash }) };
+};
+
+const wholeForms = async ({ stored, lastRevision }: ControlReads, stream: string) => {
+  try {
+    const forms = await stored.readStream(stream);
+    // Throws for a stream that was deleted, which reads like one that never was.
+    if (forms.length === 0) await lastRevision(stream);
+    const first = forms[0]?.revision ?? 0;
+    if (first > 0) throw new StreamNotWhole(`${stream}: begins at revision ${first}`);
+    return forms;
+  } catch (error) {
+    throw error instanceof StreamNotWhole ? new ControlNotWhole(error.message) : error;
+  }
+};
+
+/**
+ * Throws ControlNotWhole where it was deleted or cut, UnreadableStream where an event of ours cannot
+ * be read, and StoreUnavailable.
+ */
+export const readControl = async (store: ControlReads, stream: string): Promise<ControlStream> => {
+  if (store.stored.guarantee === 'log') {
+    // The service alone writes this log: what is not ours there is damage.
+    const events = await store.readStream(stream);
+    return { events, end: expectedAfter(events.at(-1)) };
+  }
+  const { own, end } = ownForms(await wholeForms(store, stream));
+  return { events: allReadable(await mapInSlices(own, (form) => decode(form))), end };
+};

@@ -1,0 +1,73 @@
+/** Reads on a client's stubs: the client itself would parse each event and copy it twice, and knows no filter. */
+import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
+import type { Call } from './call-outcome.ts';
+import { type CallArguments, type Client, openCall, type Stubs } from './client.ts';
+import { type LogRead, logReadOf, type SentEvent, sentEventOf } from './read-messages.ts';
+import type { ServerEvent } from './records.ts';
+
+const { ReadResp } = streamsPb;
+export type ReadResponse = InstanceType<typeof ReadResp> | SentEvent;
+const responseOf = (bytes: Buffer): ReadResponse =>
+  sentEventOf(bytes) ?? ReadResp.deserializeBinary(bytes);
+
+type Request = ReturnType<typeof logReadOf>;
+type ReadCall = ReturnType<typeof startRead>;
+
+const startRead = (stubs: Stubs, request: Request, ...[metadata, options]: CallArguments) => {
+  const { path, requestSerialize } = streamsGrpc.StreamsService.read;
+  return stubs.makeServerStreamRequest(
+    path,
+    requestSerialize,
+    responseOf,
+    request,
+    metadata,
+    options,
+  );
+};
+
+/** `listen` is called before anything can come. Rejects without a connection. */
+export const openRead = (
+  client: Client,
+  options: Parameters<typeof openCall>[1],
+  request: Request,
+  listen: (call: ReadCall) => void,
+): Promise<ReadCall> =>
+  openCall(client, options, (stubs, ...args) => {
+    const call = startRead(stubs, request, ...args);
+    listen(call);
+    return call;
+  });
+
+/** `isCut`: the read was late, and more events follow these. */
+export type LogPage = { events: ServerEvent[]; isCut: boolean };
+
+/** What has come after `partAfterMs` is the page, so that large events cannot make a scan fail. */
+export const readLog = (client: Client, read: LogRead, partAfterMs: number): Call<LogPage> => {
+  const { promise, resolve, reject } = Promise.withResolvers<LogPage>();
+  const events: ServerEvent[] = [];
+  let isLeft = false;
+  let call: ReadCall | undefined;
+  const leave = (): void => {
+    isLeft = true;
+    // In a later turn: a call that is cancelled as it starts or in its own listener may throw.
+    setImmediate(() => call?.cancel());
+  };
+  const late = setTimeout(() => {
+    if (events.length === 0) return;
+    resolve({ events, isCut: true });
+    leave();
+  }, partAfterMs);
+  openRead(client, { requiresLeader: true }, logReadOf(read), (opened) => {
+    call = opened;
+    call.on('data', (response: ReadResponse) => {
+      if (!isLeft && 'read' in response) events.push(response.read());
+    });
+    // An 'error' event without a listener would end the process, so it stays.
+    call.on('error', reject);
+    call.on('end', () => resolve({ events, isCut: false }));
+    call.on('close', () => reject(new Error('the read was closed before its end')));
+    if (isLeft) leave();
+  }).catch(reject);
+  return { response: promise.finally(() => clearTimeout(late)), cancel: leave };
+};
