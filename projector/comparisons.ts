@@ -47,8 +47,9 @@ export const createComparisons = ({ store, readModels, logger }: Options) => {
     const { kinds, named, differences } = found;
     const { parked = 0, damaged = 0 } = kinds;
     differing = differences - parked - damaged;
-    for (const { paymentId, kind } of named)
-      if (kind === 'damaged') await readModels.inspect(paymentId);
+    const withoutCheck = named.filter(({ kind }) => kind === 'damaged');
+    const read = [...readModels.damaged(), ...withoutCheck.map(({ paymentId }) => paymentId)];
+    for (const paymentId of indexesAlone ? [] : read) await readModels.inspect(paymentId);
     const first = named.slice(0, NAMED_IN_LINE);
     if (differences > parked) logger.error({ kinds, first }, DIFFER);
     return found;
@@ -90,7 +91,7 @@ export const createComparisons = ({ store, readModels, logger }: Options) => {
         logger.warn({ served }, 'damaged read models were filled anew from the event log');
       }),
     /** Documents; a damaged file counts as one. */
-    differences: (): number => readModels.damaged() + differing,
+    differences: (): number => readModels.damaged().length + differing,
     /** Others are served: what was found, or is being compared, is of those before. */
     forget: (): void => {
       differing = 0;

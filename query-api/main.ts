@@ -30,7 +30,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const verification = await openKeyDocument(drivers, 'log-verification');
   const verified = openCheckRecord(verification);
   logDamage(readModels, log);
-  metrics.beforeScrape(() => metrics.readModelDifferences.set(readModels.damaged()));
+  metrics.beforeScrape(() => metrics.readModelDifferences.set(readModels.damaged().length));
   const authHooks = await openAuthHooks(config, { log, metrics });
 
   const app = buildApp({

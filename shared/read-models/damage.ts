@@ -16,7 +16,7 @@ export const createDamageReports = () => {
   return {
     onDamage: (listener: (paymentId: string, reason: string) => void): void =>
       void listeners.push(listener),
-    damaged: (): number => damaged.size,
+    damaged: (): string[] => [...damaged],
     /** As a read found it; `reason` is undefined for a document that has its check. */
     note: (paymentId: string, reason?: string): void => {
       if (reason === undefined) damaged.delete(paymentId);

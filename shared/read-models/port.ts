@@ -116,8 +116,8 @@ export type ReadModelsReader = {
    * file that cannot be read.
    */
   onDamage(listener: (paymentId: string, reason: string) => void): void;
-  /** How many there are, by the last read of each. */
-  damaged(): number;
+  /** Those of which the last read found so. */
+  damaged(): string[];
 };
 
 /** For the projector. Each call throws ReadModelsUnavailable. */

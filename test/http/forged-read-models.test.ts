@@ -27,6 +27,11 @@ const FORGED = {
 type Merchant = keyof typeof FORGED;
 const MERCHANTS = Object.keys(FORGED) as Merchant[];
 
+const differencesOf = async (service: InProcess): Promise<number> => {
+  const { text } = await service.ask('GET', '/metrics');
+  return Number(/^payments_read_model_differences (\d+)$/m.exec(text)?.[1] ?? 0);
+};
+
 describe('a forged row', () => {
   let service: InProcess;
   const forged = {} as Record<Merchant, { paymentId: string; body: string }>;
@@ -53,10 +58,7 @@ describe('a forged row', () => {
   const list = async (query: string, merchant: string) =>
     (await service.ask('GET', `${PAYMENTS}${query}`, undefined, { token: await token(merchant) }))
       .text;
-  const differences = async (): Promise<number> => {
-    const { text } = await service.ask('GET', '/metrics');
-    return Number(/^payments_read_model_differences (\d+)$/m.exec(text)?.[1] ?? 0);
-  };
+  const differences = () => differencesOf(service);
 
   test.each([
     ['a status', 'm_status'],
@@ -117,6 +119,18 @@ describe('a forged row', () => {
     for (const merchant of ['m_status', 'm_body', 'm_merchant', 'm_revision'] as const)
       expect(await list('?status=CAPTURED', merchant)).toContain(forged[merchant].body);
   });
+});
+
+test('gaps §28: a row that no read meets is found within VERIFY_INTERVAL_MS, and no more once it is right', async () => {
+  await using service = await openInProcess({ VERIFY_INTERVAL_MS: '200' });
+  await service.create();
+  const holds = (state: string, sql: string, differences: number) => {
+    using db = new DatabaseSync(join(service.dataDir, 'read-models.sqlite'));
+    db.exec(sql);
+    return until(state, async () => (await differencesOf(service)) === differences);
+  };
+  await holds('it is found', 'UPDATE payment SET amount = amount + 1', 1);
+  await holds('it is right', 'UPDATE payment SET amount = amount - 1', 0);
 });
 
 describe('gaps §28: read models that are not filled', () => {

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
-import { startVerification } from '../../projector/verification/schedule.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
@@ -12,9 +11,7 @@ import { foldReadModel } from '../../shared/payment/response.ts';
 import { createRowCheck, rowOf } from '../../shared/read-models/document-row.ts';
 import { ReadModelsLost } from '../../shared/read-models/errors.ts';
 import type { PaymentSearch, ReadModels } from '../../shared/read-models/port.ts';
-import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
-import { memoryDocument } from '../support/memory-feed.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS, readModelsIn } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -231,23 +228,4 @@ test.each([
   await until('they are filled anew', isWhole);
   await until('nothing differs', () => projector.status().differences === 0);
   expect(errors).not.toEqual([]);
-});
-
-test('each scheduled verification is followed by a comparison', async () => {
-  await start(folder.path);
-  emptyIndex('payment_merchant');
-  const verification = startVerification({
-    ...{ store, readModels, logger, metrics: createMetrics() },
-    document: memoryDocument(),
-    compare: projector.compareUnasked,
-    everyMs: 60_000,
-    mayRun: () => true,
-    startTimer: (step) => {
-      const timer = setImmediate(step);
-      return () => clearImmediate(timer);
-    },
-  });
-  await until('it is told', () => errors.length > 0);
-  await verification.stop();
-  expect(errors[0]).toMatchObject({ kinds: { unlisted: 1 } });
 });

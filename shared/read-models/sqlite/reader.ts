@@ -33,10 +33,10 @@ export const createUncachedReads = (
     run((at) => {
       const stored = at.document.get(paymentId) as CheckedRow | undefined;
       const parked = at.isParked.get(paymentId) !== undefined;
-      if (stored === undefined) return { row: undefined, whole: true, parked };
-      const { rowCheck, ...row } = stored;
-      const whole = at.rowCheck.holds(row, rowCheck);
+      const whole = stored === undefined || at.rowCheck.holds(stored, stored.rowCheck);
       note(paymentId, whole ? undefined : NO_CHECK);
+      if (stored === undefined) return { row: undefined, whole, parked };
+      const { rowCheck: _, ...row } = stored;
       return { row, whole, parked };
     }),
   idsAfter: async (paymentId, limit) =>

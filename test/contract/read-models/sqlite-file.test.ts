@@ -131,7 +131,7 @@ describe('the file of the read models', () => {
       for (let n = 0; n < 2; n += 1)
         await expect(readModels.search({}, 500)).rejects.toThrow(ReadModelsLost);
       expect(noted).toEqual([[WHOLE_FILE, expect.stringContaining(reason)]]);
-      expect(readModels.damaged()).toBe(1);
+      expect(readModels.damaged()).toEqual([WHOLE_FILE]);
       expect(warn).not.toHaveBeenCalled();
       await readModels.close();
     },
