@@ -17,6 +17,7 @@ import {
   untilReady,
 } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { HANGS_MS } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 
 const ROUNDS = 20;
@@ -44,7 +45,7 @@ const post = async ({ url, bearer }: Load, path: string, key: string, body: obje
       method: 'POST',
       headers: { authorization: `Bearer ${bearer}`, 'idempotency-key': key },
       body: JSON.stringify(body),
-      signal: AbortSignal.timeout(15_000),
+      signal: AbortSignal.timeout(HANGS_MS),
     });
     return { status: response.status, text: await response.text() };
   } catch {

@@ -13,6 +13,7 @@ import { freePort } from '../support/free-port.ts';
 import { signToken } from '../support/in-process.ts';
 import { metricOf } from '../support/service.ts';
 import { startThreeProcesses, type ThreeProcesses } from '../support/three-processes.ts';
+import { HANGS_MS } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 
 const PAYMENTS = '/api/v1/payments';
@@ -28,7 +29,7 @@ const merchantOf = async ({ env }: ThreeProcesses) => {
       method: body === undefined ? 'GET' : 'POST',
       headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
       body: body === undefined ? null : JSON.stringify(body),
-      signal: AbortSignal.timeout(20_000),
+      signal: AbortSignal.timeout(HANGS_MS),
     });
     const text = await response.text();
     return { status: response.status, text, json: text === '' ? {} : JSON.parse(text) };

@@ -13,7 +13,7 @@ import { shareOf } from '../support/long-run-share.ts';
 import { authorize } from '../support/provider-operations.ts';
 import { cleanEnv, LAUNCHER, NODE } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { STOP_MS_MAX } from '../support/time-bounds.ts';
+import { HANGS_MS, STOP_MS_MAX } from '../support/time-bounds.ts';
 import { until, within } from '../support/until.ts';
 
 const TOKEN = 'token-of-the-process';
@@ -49,7 +49,7 @@ const start = async (settings: NodeJS.ProcessEnv = {}) => {
   const listens = /^simulated provider listens on (http:\S+)$/m;
   await until('the provider listens', () => listens.test(out));
   const url = listens.exec(out)?.[1] ?? '';
-  const times = { connectTimeoutMs: 10_000, timeoutMs: 60_000 };
+  const times = { connectTimeoutMs: HANGS_MS, timeoutMs: HANGS_MS };
   const client = withLog(httpProvider({ url, token: TOKEN, ...times }));
   clients.push(client);
   return { child, exited, url, client, output: () => out };

@@ -14,6 +14,7 @@ import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { foldState, type PaymentState, unresolvedOperations } from '../../shared/payment/state.ts';
 import { eventsOf } from './many-payments.ts';
 import type { Body } from './service.ts';
+import { HANGS_MS } from './time-bounds.ts';
 import type { Acknowledged } from './writers.ts';
 
 const PAGE = 2000;
@@ -63,7 +64,7 @@ export const entriesOfEvents = (payments: ReadonlyMap<string, LoggedPayment>): E
 /** What the provider's ledger says it carried out, sorted. */
 export const entriesOfLedger = async (dataDir: string): Promise<Entry[]> => {
   const file = join(dataDir, 'provider-ledger.sqlite');
-  const provider = await openSimulator({ file, timeoutMs: 1000 });
+  const provider = await openSimulator({ file, timeoutMs: HANGS_MS });
   const entries: Entry[] = [];
   let after: string | null | undefined;
   while (after !== null) {

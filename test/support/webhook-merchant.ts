@@ -1,5 +1,6 @@
 /** A merchant with an endpoint on loopback, its payments, and every message that there is of them. */
 import payment from '../../examples/payment.json' with { type: 'json' };
+import { HANGS_MS } from './time-bounds.ts';
 import type { Received } from './webhook-receiver.ts';
 import { verified } from './webhook-receiver.ts';
 
@@ -22,7 +23,7 @@ export const request = async (
     method,
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: body === undefined ? null : JSON.stringify(body),
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(HANGS_MS),
   });
   const text = await response.text();
   return { status: response.status, text, json: text === '' ? {} : JSON.parse(text) };

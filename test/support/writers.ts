@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { PAYMENTS, payment } from './in-process.ts';
 import type { Random } from './random.ts';
 import type { Body } from './service.ts';
+import { HANGS_MS } from './time-bounds.ts';
 
 /** A payment by the last response that reached its writer. */
 export type Acknowledged = {
@@ -48,7 +49,7 @@ const send = async (
       method: 'POST',
       headers: { authorization: `Bearer ${work.token}` },
       body: JSON.stringify(body),
-      signal: AbortSignal.timeout(60_000),
+      signal: AbortSignal.timeout(HANGS_MS),
     });
     response = { status: got.status, text: await got.text() };
   } catch (error) {

@@ -14,6 +14,7 @@ import { describeUnless } from '../../support/describe-driver.ts';
 import { noFailingDisk, openFailingDisk } from '../../support/failing-disk.ts';
 import { authorized, created, newEvent } from '../../support/payment-events.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { HANGS_MS } from '../../support/time-bounds.ts';
 import { until } from '../../support/until.ts';
 
 /** Few: each commit writes whole pages, so that a checkpoint is due after few events. */
@@ -135,7 +136,7 @@ describeUnless(missing, 'a failed fsync', () => {
       const { stdout } = await promisify(execFile)(
         process.execPath,
         ['--input-type=module', '--eval', script],
-        { timeout: 60_000, env: { ...process.env, ...disk.envOf('other.db', 'once') } },
+        { timeout: HANGS_MS, env: { ...process.env, ...disk.envOf('other.db', 'once') } },
       );
       expect(JSON.parse(stdout)).toEqual({
         fatal: expect.stringContaining('SQLite error 1034'),

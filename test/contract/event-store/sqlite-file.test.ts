@@ -25,6 +25,7 @@ import {
 import { authorized, captured, created, newEvent } from '../../support/payment-events.ts';
 import { verifyWhole } from '../../support/tampering.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { HANGS_MS } from '../../support/time-bounds.ts';
 
 const PAGE_BYTES = 4096;
 /** The first byte of a page that holds rows of a table. */
@@ -210,7 +211,7 @@ describe('the file', () => {
       const [stored] = await store.append('payment-1', 'none', [${JSON.stringify(newEvent(created()))}]);
       console.log(stored.position);`;
     const args = ['--input-type=module', '--eval', script];
-    const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 20_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: HANGS_MS });
     expect(stdout).toBe('1\n');
     expect((await open()).lastPosition()).toBe('1');
   });

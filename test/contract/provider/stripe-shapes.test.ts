@@ -25,7 +25,6 @@ import { HANGS_MS } from '../../support/time-bounds.ts';
 const url = process.env.STRIPE_MOCK_URL ?? '';
 /** stripe-mock takes letters and digits alone. */
 const ACCOUNT = { secretKey: 'sk_test_shapes' };
-const TIMEOUT_MS = 10_000;
 
 type Case = { request: requests.StripeRequest; readAs: z.ZodType };
 /** Each function of requests.ts that makes a request: without a case for it this does not compile. */
@@ -159,7 +158,7 @@ describeDriver(
     afterAll(() => client.close());
 
     const send = (request: requests.StripeRequest, account = ACCOUNT) =>
-      client.send(request, account, AbortSignal.timeout(TIMEOUT_MS));
+      client.send(request, account, AbortSignal.timeout(HANGS_MS));
 
     test.each(all)(
       '%s is accepted, and its response is read',

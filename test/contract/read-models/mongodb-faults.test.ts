@@ -129,8 +129,8 @@ const SELECTION_MS = 2000;
 
 /** How long a rebuild of these tests keeps others out without renewing its lease. */
 const REBUILD_MS = 600;
-const open = (url: string): Promise<MongoReadModels> =>
-  openMongoReadModels({ url, secrets: READ_MODEL_SECRETS, rebuildMs: REBUILD_MS });
+const open = (url: string, rebuildMs = REBUILD_MS): Promise<MongoReadModels> =>
+  openMongoReadModels({ url, secrets: READ_MODEL_SECRETS, rebuildMs });
 
 /** Removes a payment's document, as a copy from before its first event does. */
 const removeDocument = async (url: string, _id: string): Promise<void> => {
@@ -350,13 +350,16 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     const SWITCH = 'generation';
 
     test('whose switch is stored and repeated after a broken connection is served', async () => {
-      const next = await opened(readModels, 3);
+      // No renewal of its lease meets the broken connection first.
+      const own = await open(throughProxy, HANGS_MS);
+      const next = await opened(own, 3);
       proxy.beforeResponseTo(SWITCH, () => {
         proxy.shut();
         proxy.open();
       });
       await withPatience(next.serve);
       await next.end();
+      await own.close();
       await expectServed(3, 'p9');
     });
 
