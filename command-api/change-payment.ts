@@ -86,6 +86,7 @@ const changeOrRepeat = async (
   if (payment === undefined) throw notInLog(paymentId);
   const earlier = equalOperation(payment, change, request);
   if (earlier === 'reused') return keyReused();
+  if (earlier !== undefined && !hasKey) budget.begunOn = paymentId;
   if (unresolvedOperations(payment.state).some((one) => !deps.inFlight.isWaiting(one)))
     payment = (await deps.unresolved.resolve(paymentId)) ?? payment;
   if (earlier !== undefined) {

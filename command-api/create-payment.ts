@@ -21,7 +21,7 @@ import type { CommandDeps } from './deps.ts';
 import { type CreateIds, createIdsUnder, type Identities, recognisedBy } from './idempotency.ts';
 import { waitForInFlight } from './in-flight.ts';
 import { addressAgain, claimReference, stillClaims } from './merchant-reference.ts';
-import { metEarlierFence, type OperationRequest, operate } from './operate.ts';
+import { metEarlierFence, nothingUnderKey, type OperationRequest, operate } from './operate.ts';
 import { type LoadedPayment, notInLog } from './payment-log.ts';
 import type { CallDetails } from './provider/port.ts';
 import { responseUnlessFenced } from './recovery/contradiction.ts';
@@ -126,16 +126,18 @@ const joinUnresolved = (
   deps: CommandDeps,
   paymentId: string,
   budget: Budget,
-): Promise<CommandResponse | undefined> =>
-  deps.queues.run(paymentId, async () => {
+): Promise<CommandResponse | undefined> => {
+  budget.begunOn = paymentId;
+  return deps.queues.run(paymentId, async () => {
     const before = await waitForInFlight(deps, paymentId, 'store', budget);
     // A create may have its outcome already: the unresolved index drops it then.
     const payment = await deps.unresolved.resolve(paymentId);
     if (before === undefined || payment === undefined) throw notInLog(paymentId);
-    return isFree(createOf(before.state))
-      ? undefined
-      : responseTo(payment, createOf(payment.state));
+    if (!isFree(createOf(before.state))) return responseTo(payment, createOf(payment.state));
+    budget.begunOn = undefined;
+    return undefined;
   });
+};
 
 /** `free`: the payment whose create was proven never carried out, so that the next id is free. */
 type Tried = { response: CommandResponse } | { free: LoadedPayment };
@@ -200,6 +202,13 @@ const repeatOf = async (
   return { response: create.ended === undefined ? response : replayed(response) };
 };
 
+/** The reference that stands for one payment alone (gaps §8), as a key does. */
+export const uniqueReferenceOf = ({
+  rules,
+  details,
+}: Pick<CreateCommand, 'rules' | 'details'>): string | undefined =>
+  rules.uniqueReferences ? details.merchantReference : undefined;
+
 /** Undefined where another request has the id or the reference: look at the payments again. */
 const createNew = async (
   deps: CommandDeps,
@@ -208,13 +217,13 @@ const createNew = async (
 ): Promise<CommandResponse | undefined> => {
   const described =
     'token' in given
-      ? await describeToken(deps, given, requested.merchantId, longTexts)
+      ? await describeToken(deps, given, requested, longTexts)
       : { shown: given, customer: undefined };
   if ('response' in described) return described.response;
   const { shown, customer } = described;
   const command = { ...requested, ...shown, paymentId, operationId };
   const request = { paymentId, command, call: { ...call, customer }, sender, budget };
-  const reference = command.rules.uniqueReferences && command.details.merchantReference;
+  const reference = uniqueReferenceOf(command);
   return deps.queues.run(paymentId, () =>
     reference ? createUnique(deps, request, command, reference) : operate(deps, request),
   );
@@ -267,12 +276,12 @@ const shownCardOf = (card: CardInput): ShownCard => {
 
 /** Only for a new payment (gaps §14): a repeat is recognised without it, and has been searched. */
 const describeToken = async (
-  { provider }: Pick<CommandDeps, 'provider'>,
+  deps: Pick<CommandDeps, 'provider' | 'isLevel' | 'sharedStore'>,
   given: TokenInput,
-  merchantId: string,
+  command: Attempt['command'],
   longTexts: readonly LongText[],
 ): Promise<{ shown: ShownCard; customer?: string | undefined } | { response: CommandResponse }> => {
-  const described = await provider.describeToken(given.token, merchantId);
+  const described = await deps.provider.describeToken(given.token, command.merchantId);
   switch (described.outcome) {
     case 'DESCRIBED': {
       const holders = detailsOfHolders(longTexts, described.bin, described.last4);
@@ -286,10 +295,13 @@ const describeToken = async (
       };
     case 'UNKNOWN':
       return {
-        response: tryLater(
-          'PROVIDER_UNAVAILABLE',
-          'the provider could not be asked for the card of the token; nothing was stored',
-        ),
+        response: {
+          ...tryLater(
+            'PROVIDER_UNAVAILABLE',
+            'the provider could not be asked for the card of the token; nothing was stored',
+          ),
+          ...(uniqueReferenceOf(command) === undefined && nothingUnderKey(deps, command)),
+        },
       };
   }
 };

@@ -75,7 +75,7 @@ const carryOut = async (
 ): Promise<CommandResponse | undefined> => {
   const { paymentId, budget } = running;
   const executed = await appendIntent(deps, running);
-  if (executed.kind !== 'done') return responseWithoutIntent(deps, paymentId, executed);
+  if (executed.kind !== 'done') return responseWithoutIntent(deps, running, executed);
   budget.begunOn = paymentId;
   const begun = Object.assign(running, { payment: executed.payment });
   const early = await endEarly(deps, begun);
@@ -119,12 +119,12 @@ const appendIntent = async (
 };
 
 const responseWithoutIntent = (
-  { inFlight }: CommandDeps,
-  paymentId: string,
+  deps: CommandDeps,
+  { paymentId, command }: Running,
   executed: Exclude<Executed, { kind: 'done' }>,
 ): CommandResponse | undefined => {
   // A refusal because of an operation that still runs in another process is not final.
-  if (inFlight.leftMs(executed.payment) > 0) return undefined;
+  if (deps.inFlight.leftMs(executed.payment) > 0) return undefined;
   switch (executed.kind) {
     case 'refused':
       return rejection(executed.code, executed.details);
@@ -132,11 +132,14 @@ const responseWithoutIntent = (
       return unknownOutcome(paymentId);
     case 'other provider':
       // An operator has to set the earlier provider again, or to say that it is the same (ADR-0247).
-      return tryLater(
-        'PROVIDER_UNAVAILABLE',
-        'the payment was made at another provider than the one in use now; nothing was stored or sent',
-        { 'retry-after': '60' },
-      );
+      return {
+        ...tryLater(
+          'PROVIDER_UNAVAILABLE',
+          'the payment was made at another provider than the one in use now; nothing was stored or sent',
+          { 'retry-after': '60' },
+        ),
+        ...nothingUnderKey(deps, command),
+      };
     case 'exists':
     case 'repeated':
       return undefined;
@@ -185,6 +188,18 @@ const endEarly = (
  */
 const isProof = ({ isLevel }: CommandDeps, { identity }: Operation): boolean =>
   identity.keyHash === undefined || isLevel();
+
+/**
+ * Under a key that was looked up nothing was stored or sent, unless a lost log may have sent it, or another
+ * process has just begun the same request.
+ */
+export const nothingUnderKey = (
+  { isLevel, sharedStore }: Pick<CommandDeps, 'isLevel' | 'sharedStore'>,
+  { identity }: Pick<Operation, 'identity'>,
+): Pick<CommandResponse, 'paymentOutcome'> => {
+  const isProven = identity.keyHash !== undefined && isLevel() && !sharedStore;
+  return isProven ? { paymentOutcome: 'NOT_CHARGED' } : {};
+};
 
 /** Attempts under one key that follow each other by themselves. */
 const ATTEMPTS_MAX = 16;

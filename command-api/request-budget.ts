@@ -1,7 +1,7 @@
 /** The time one request may take, waits included (gaps §11, `REQUEST_BUDGET_MS`). */
 export type Budget = {
   leftMs(): number;
-  /** The payment on which this request's own intent is durable. */
+  /** The payment on which the intent of this request, or of the one that it joins, is durable. */
   begunOn?: string | undefined;
   appending?: boolean;
   /** The request has its response, without its outcome: no provider call may begin for it. */

@@ -5,6 +5,7 @@ import {
   type ErrorCode,
   errorBody,
   JSON_TYPE,
+  type PaymentOutcome,
   RETRY_LATER,
   statusOf,
 } from '../shared/http/errors.ts';
@@ -22,6 +23,8 @@ export type CommandResponse = {
   body: string;
   headers?: Record<string, string>;
   seen?: { paymentId: string; revision: number };
+  /** Of a 503; left out where nothing was begun. */
+  paymentOutcome?: PaymentOutcome;
   outcome:
     | 'approved'
     | 'declined'
@@ -55,6 +58,7 @@ export const tryLater = (
 export const unknownOn = (paymentId: string, detail: string): CommandResponse => ({
   ...errorResponse('PROVIDER_UNAVAILABLE', [`paymentId ${paymentId}`, detail]),
   headers: { ...RETRY_LATER, location: `/api/v1/payments/${paymentId}` },
+  paymentOutcome: 'UNKNOWN',
   outcome: 'unknown',
 });
 
@@ -72,6 +76,7 @@ const neverCarriedOut = ({ kind }: Operation, paymentId: string): CommandRespons
       ? 'the provider did not carry it out: nothing was charged'
       : `the provider did not carry out the ${kind}: nothing was changed`,
   ),
+  paymentOutcome: 'NOT_CHARGED',
   outcome: 'not_sent',
 });
 
@@ -175,11 +180,20 @@ export const respondInBudget = async (
   running: Running,
 ): Promise<FastifyReply> => {
   const { command, budget } = running;
+  const { request } = reply;
   const startedAt = performance.now();
-  const response = await responseOf(running, api.waiting);
+  const response = await responseOf(running, api.waiting).catch((error: unknown) => {
+    // What a command throws it throws before its own intent is stored.
+    if (budget.begunOn !== undefined) request.paymentOutcome = 'UNKNOWN';
+    throw error;
+  });
+  if (response.status === statusOf('SERVICE_UNAVAILABLE'))
+    request.paymentOutcome = response.paymentOutcome ?? request.paymentOutcome;
+  // It becomes a 503 where the wait for the read models fails.
+  else request.paymentOutcome = 'UNKNOWN';
   if (response.seen !== undefined) {
     const { paymentId, revision } = response.seen;
-    reply.request.paymentId = paymentId;
+    request.paymentId = paymentId;
     await api.readModels.waitForRevision(
       paymentId,
       revision,
@@ -191,11 +205,13 @@ export const respondInBudget = async (
 };
 
 /** No provider call follows an intent that may not be stored (operate.ts). */
-const storedOrNot = (): CommandResponse =>
-  tryLater(
+const storedOrNot = (): CommandResponse => ({
+  ...tryLater(
     'SERVICE_UNAVAILABLE',
     'it is not known whether anything was stored; nothing was sent to the provider',
-  );
+  ),
+  paymentOutcome: 'UNKNOWN',
+});
 
 const outOfTurn = (earlier: EarlierOperation | undefined): CommandResponse => {
   if (earlier === undefined)

@@ -19,7 +19,7 @@ import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { looksLikeCard, textsHoldCard } from '../shared/runtime/card-numbers.ts';
 import { ATTENTION_ROUTES, type AttentionApi } from './attention/routes.ts';
 import { type ChangeKind, changePayment, earlierChange } from './change-payment.ts';
-import { createPayment, earlierCreate } from './create-payment.ts';
+import { createPayment, earlierCreate, uniqueReferenceOf } from './create-payment.ts';
 import type { CommandDeps } from './deps.ts';
 import type { WebhookDeps } from './endpoints/requests.ts';
 import { WEBHOOK_ROUTES } from './endpoints/routes.ts';
@@ -67,8 +67,8 @@ const ended = (description: string, notAllowed: string): Record<number, Response
   422: { description: notAllowed, headers: [REPLAYED] },
   503: {
     description:
-      'The provider could not be reached, or its answer was lost (then `Location` is the payment, and its outcome is looked up), or the service cannot take the request now.',
-    headers: ['Retry-After', 'Location', REPLAYED],
+      'The provider could not be reached, or its answer was lost, or the service cannot take the request now. `Payment-Outcome` says whether money may have moved. Where there is a `Location`, GET it: a create is FAILED where nothing was charged, PENDING while its outcome is looked up.',
+    headers: ['Retry-After', 'Location', 'Payment-Outcome', REPLAYED],
   },
 });
 
@@ -77,6 +77,7 @@ const route = routeWith<CommandApi>();
 const PAYMENT_ROUTES = {
   createPayment: route({
     request: {
+      movesMoney: true,
       read: readCreate,
       body: { schema: PaymentRequest, required: true },
       headers: ['IdempotencyKey', 'UserAgent'],
@@ -100,6 +101,10 @@ const PAYMENT_ROUTES = {
     },
     handle: async (api, { principal, arrivedAtMs, content }, reply) => {
       const { request, key, holdsOtherCard } = content;
+      const rules = api.commands.rulesOf(principal.merchantId);
+      // An earlier request with this reference may have been carried out.
+      if (uniqueReferenceOf({ ...request, rules }) !== undefined)
+        reply.request.paymentOutcome = 'UNKNOWN';
       const readOnly = await api.providerAhead.readOnly();
       if (readOnly !== undefined) return rejectReadOnly(reply, readOnly);
       const budget = startBudget(api.requestBudgetMs, arrivedAtMs);
@@ -115,6 +120,7 @@ const PAYMENT_ROUTES = {
   }),
   capturePayment: route({
     request: {
+      movesMoney: true,
       paymentId: 'INVALID_REQUEST',
       read: readChange(parseCapture),
       body: { schema: CaptureRequest, required: false },
@@ -127,12 +133,18 @@ const PAYMENT_ROUTES = {
     handle: (api, input, reply) => changeFor(api, 'capture', input, reply),
   }),
   voidPayment: route({
-    request: { paymentId: 'INVALID_PAYMENT_ID', read: readVoid, headers: ['IdempotencyKey'] },
+    request: {
+      movesMoney: true,
+      paymentId: 'INVALID_PAYMENT_ID',
+      read: readVoid,
+      headers: ['IdempotencyKey'],
+    },
     responses: ended('The payment, VOIDED.', 'The payment is not AUTHORIZED.'),
     handle: (api, input, reply) => changeFor(api, 'void', input, reply),
   }),
   refundPayment: route({
     request: {
+      movesMoney: true,
       paymentId: 'INVALID_REQUEST',
       read: readChange(parseRefund),
       body: { schema: RefundRequest, required: false },

@@ -49,8 +49,8 @@ const unlessUnasked = <T extends Said>(
   about: ProviderOperation | OperationQuestion,
   said: T,
 ): T | Unknown => {
-  const isAsked = 'authentication' in about && about.authentication !== undefined;
-  return said.outcome === 'ACTION_REQUIRED' && !isAsked ? UNASKED : said;
+  const isWanted = 'authentication' in about && about.authentication !== undefined;
+  return said.outcome === 'ACTION_REQUIRED' && !isWanted ? UNASKED : said;
 };
 
 /** A rejection by the provider says nothing about the line to it. */

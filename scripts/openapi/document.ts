@@ -91,6 +91,10 @@ const HEADERS: Record<string, Part> = {
     textOf('^/api/v1/payments/[A-Za-z0-9_-]{1,32}$'),
     false,
   ),
+  'Payment-Outcome': header(
+    '`NOT_CHARGED`: nothing was stored or sent for this request, nor for an earlier one under its Idempotency-Key, or it is proven that nothing was carried out. `UNKNOWN`: repeat it under its key, or look at `Location`.',
+    { ...textOf(), enum: ['NOT_CHARGED', 'UNKNOWN'] },
+  ),
   'Idempotent-Replayed': header(
     'There when another request under this key did it.',
     { ...textOf(), const: 'true' },

@@ -33,6 +33,9 @@ export const statusOf = (code: ErrorCode): number => ERRORS[code][0];
 
 export const messageOf = (code: ErrorCode): string => ERRORS[code][1];
 
+/** NOT_CHARGED: nothing was stored or sent, or it is proven that nothing was carried out (gaps §7). */
+export type PaymentOutcome = 'NOT_CHARGED' | 'UNKNOWN';
+
 /** The header that distinguishes rejections of one code: `STANDING_BY`, `REBUILD_RUNNING`. */
 export const REJECTION_HEADER = 'rejection';
 

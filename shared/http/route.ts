@@ -2,12 +2,18 @@
  * The part of a route that its service binds to an id of route-table.ts: one reading of the request in
  * the contract's words, behind the auth hooks, and the handler (gaps §1).
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  onRequestHookHandler,
+  onSendHookHandler,
+} from 'fastify';
 import type { z } from 'zod';
 import { PAYMENT_ID } from '../payment/event-fields.ts';
 import type { AuthHooks } from './auth/hooks.ts';
 import type { Principal } from './auth/principal.ts';
-import { type ErrorCode, JSON_TYPE, reject } from './errors.ts';
+import { type ErrorCode, JSON_TYPE, reject, statusOf } from './errors.ts';
 import { fieldName } from './fields.ts';
 import type { Read } from './request.ts';
 import { ROUTES, type RouteId, type RouteIdOf, type Service, SIGNED } from './route-table.ts';
@@ -21,6 +27,8 @@ export type RequestForm = {
   /** The messages of the schema are the contract's, without the name. */
   query?: z.ZodObject;
   paymentId?: ErrorCode;
+  /** Each 503 has `Payment-Outcome`. */
+  movesMoney?: true;
   /** The path names a webhook endpoint; a malformed id is 404. */
   endpointId?: true;
   /** Reads headers and body; a failure is 400 INVALID_REQUEST. */
@@ -45,6 +53,7 @@ type ResponseHeader =
   | 'ETag'
   | 'Idempotent-Replayed'
   | 'Location'
+  | 'Payment-Outcome'
   | 'Retry-After'
   | 'WWW-Authenticate';
 
@@ -177,6 +186,22 @@ const inputOf = (
   } as Input<RequestForm>;
 };
 
+/**
+ * Where the command did not say, nothing was begun. Under a key an earlier request may have been carried
+ * out, and a merchant who is told that nothing was charged gives the order up.
+ */
+const sayPaymentOutcome: onSendHookHandler = (
+  { headers, paymentOutcome },
+  reply,
+  _payload,
+  done,
+) => {
+  const unbegun = headers['idempotency-key'] === undefined ? 'NOT_CHARGED' : 'UNKNOWN';
+  if (reply.statusCode === statusOf('SERVICE_UNAVAILABLE'))
+    reply.header('payment-outcome', paymentOutcome ?? unbegun);
+  done();
+};
+
 export const registerRoutes = <Deps>(
   app: FastifyInstance,
   authHooks: AuthHooks,
@@ -201,6 +226,7 @@ export const registerRoutes = <Deps>(
       // The form that was read is the form that the handler was written for.
       return input === undefined ? reply : handle(deps, input as never, reply);
     };
-    app.route({ ...route, onRequest: [...authHooks(scope), app.takePlace], handler });
+    const onSend = form.movesMoney ? [sayPaymentOutcome] : [];
+    app.route({ ...route, onRequest: [...authHooks(scope), app.takePlace], onSend, handler });
   }
 };

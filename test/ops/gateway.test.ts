@@ -153,6 +153,24 @@ test('A3: a request that reaches no process gets the body of every other 503', (
   }
 });
 
+test('gaps §7: its own 503 to a POST of a payment is NOT_CHARGED where nothing was sent and no key was given', () => {
+  const matcherOf = (name: string): string[] =>
+    (new RegExp(`\t@${name} \\{\n((?:.*\n)*?)\t\t\\}`).exec(caddyfile)?.[1] ?? '')
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== '');
+  const paths = 'path /api/v1/payments /api/v1/payments/*';
+  expect(matcherOf('payments')).toEqual(['method POST', paths]);
+  expect(matcherOf('uncharged')).toEqual([
+    'method POST',
+    paths,
+    'not header Idempotency-Key *',
+    'vars_regexp {err.message} "dial|lookup|no upstreams"',
+  ]);
+  expect(caddyfile).toContain('\t\theader @uncharged Payment-Outcome NOT_CHARGED\n');
+  expect(caddyfile).toContain('\t\theader @payments ?Payment-Outcome UNKNOWN\n');
+});
+
 test('gaps §1: no response names the server of the gateway', () => {
   expect(caddyfile).toContain('\theader {\n\t\t-Server\n\t\t-Via\n\t}');
   expect(caddyfile).toContain('handle_errors {\n\t\theader -Server');

@@ -19,7 +19,7 @@ import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { isTracing } from '../../runtime/tracing.ts';
 import type { Principal } from '../auth/principal.ts';
-import { helpLink, PAYMENT_FAILED, RETRY_LATER, reject } from '../errors.ts';
+import { helpLink, PAYMENT_FAILED, type PaymentOutcome, RETRY_LATER, reject } from '../errors.ts';
 import { soleHeader } from '../request.ts';
 import { watchRoutes } from './known-routes.ts';
 import {
@@ -47,6 +47,8 @@ declare module 'fastify' {
     /** For the log; routes set it once it is well formed. */
     paymentId: string | undefined;
     errorCode: string | undefined;
+    /** Of a command; undefined while none has begun (route.ts). */
+    paymentOutcome: PaymentOutcome | undefined;
     /** For the log alone, as the next. Why the token is not valid. */
     tokenFault: string | undefined;
     /** Of a 4xx. They repeat nothing of what the client sent (gaps §3). */
@@ -263,6 +265,7 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
   app.decorateRequest('principal', undefined);
   app.decorateRequest('paymentId', undefined);
   app.decorateRequest('errorCode', undefined);
+  app.decorateRequest('paymentOutcome', undefined);
   app.decorateRequest('tokenFault', undefined);
   app.decorateRequest('errorDetails', undefined);
   app.decorateRequest('startedAtMs', 0);
