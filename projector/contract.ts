@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { named, REQUIRED, requiredOr, requiredText } from '../shared/http/fields.ts';
+import { named, parameters, REQUIRED, requiredOr, requiredText } from '../shared/http/fields.ts';
 import { holdsLongNumber } from '../shared/runtime/card-numbers.ts';
 import { RELAY_STATES } from './relay/status.ts';
 
@@ -208,15 +208,12 @@ export const RebuildStarted = named('RebuildStarted', {
   progress: z.string().describe('The path of the status, which shows the progress.'),
 });
 
-export const RebuildParameters = z.strictObject(
-  {
-    accept: z
-      .enum(['true', 'false'], { error: 'must be true or false' })
-      .default('false')
-      .describe('Serve the new read models also where the old ones say other money.'),
-  },
-  { error: 'a parameter of another name is not known here' },
-);
+export const RebuildParameters = parameters({
+  accept: z
+    .enum(['true', 'false'], { error: 'must be true or false' })
+    .default('false')
+    .describe('Serve the new read models also where the old ones say other money.'),
+});
 
 export const ReadModelsComparison = named('ReadModelsComparison', {
   documents: z.int().min(0),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { asNumber, moment, named, parameterText } from '../../shared/http/fields.ts';
+import { asNumber, moment, named, parameters, parameterText } from '../../shared/http/fields.ts';
 import { ADVICES, FAILURE_CODES, networkCode } from '../../shared/payment/payment-events.ts';
 import { DIFFERENCE_KINDS, type Difference } from './differences.ts';
 
@@ -51,14 +51,11 @@ export type Reconciliation = Omit<z.infer<typeof Reconciliation>, 'differences'>
   differences: Difference[];
 };
 
-export const ReconciliationParameters = z.strictObject(
-  {
-    since: moment().describe(
-      'Only what began then or later. For a provider whose ledger is in order of time (Stripe).',
-    ),
-  },
-  { error: 'a parameter of another name is not known here' },
-);
+export const ReconciliationParameters = parameters({
+  since: moment().describe(
+    'Only what began then or later. For a provider whose ledger is in order of time (Stripe).',
+  ),
+});
 
 const FINDINGS = [
   'AGREES',
@@ -73,18 +70,15 @@ const FINDINGS = [
 const LIMIT_MAX = 100;
 const LIMIT_DEFAULT = 20;
 const LIMIT_FORM = `must be a whole number from 1 to ${LIMIT_MAX}`;
-export const PaymentReconciliationParameters = z.strictObject(
-  {
-    limit: parameterText()
-      .regex(/^[0-9]{1,3}$/, LIMIT_FORM)
-      .transform(Number)
-      .refine((limit) => limit >= 1 && limit <= LIMIT_MAX, LIMIT_FORM)
-      .meta(asNumber(1, LIMIT_MAX))
-      .default(LIMIT_DEFAULT)
-      .describe('How many operations the provider is asked about: the last ones.'),
-  },
-  { error: 'a parameter of another name is not known here' },
-);
+export const PaymentReconciliationParameters = parameters({
+  limit: parameterText()
+    .regex(/^[0-9]{1,3}$/, LIMIT_FORM)
+    .transform(Number)
+    .refine((limit) => limit >= 1 && limit <= LIMIT_MAX, LIMIT_FORM)
+    .meta(asNumber(1, LIMIT_MAX))
+    .default(LIMIT_DEFAULT)
+    .describe('How many operations the provider is asked about: the last ones.'),
+});
 
 const found = z.object({
   outcome: z.enum(['APPROVED', 'DECLINED', 'NOT_FOUND', 'UNKNOWN']),
