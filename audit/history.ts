@@ -18,6 +18,7 @@ import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { project } from '../shared/payment/response.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
+import { mapInSlices } from '../shared/runtime/scheduling.ts';
 import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from './contract.ts';
 import { type AuditDeps, onlyOf } from './deps.ts';
 import { whyOf } from './event-words.ts';
@@ -120,7 +121,7 @@ export const historyOf = async (
   const forms = await formsLeft(deps.store.stored, streamOf(paymentId));
   const [first] = forms;
   if (first === undefined) return removedHistory(deps, principal, paymentId);
-  const events = forms.map((form) => decode(form));
+  const events = await mapInSlices(forms, decode);
   const broken = streamBreak(forms, events) ?? endBreak(forms, document?.revision);
   const merchantId = await merchantOf(deps, paymentId, first, broken !== undefined);
   const only = onlyOf(principal);

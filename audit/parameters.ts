@@ -7,6 +7,7 @@ import {
   asNumber,
   merchantParameter,
   moment,
+  parameters,
   parameterText,
   shortParameter,
 } from '../shared/http/fields.ts';
@@ -45,12 +46,6 @@ const oneOf = <const T extends readonly string[]>(values: T) =>
   z.enum(values, { error: `must be one of ${values.join(', ')}` });
 
 const position = (otherwise = NO_POSITION) => parameterText().regex(POSITION, otherwise);
-
-const parameters = <const T extends z.core.$ZodLooseShape>(shape: T) =>
-  z.strictObject(shape, {
-    error: ({ code }) =>
-      code === 'unrecognized_keys' ? 'a parameter of another name is not known here' : undefined,
-  });
 
 export const SEARCH_LIMIT_DEFAULT = 50;
 

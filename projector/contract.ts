@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { named, noteText, REQUIRED, requiredOr } from '../shared/http/fields.ts';
+import { named, noteText, parameters, REQUIRED, requiredOr } from '../shared/http/fields.ts';
 import { RELAY_STATES } from './relay/status.ts';
 
 const time = () => z.string().meta({ format: 'date-time' });
@@ -203,15 +203,12 @@ export const RebuildStarted = named('RebuildStarted', {
   progress: z.string().describe('The path of the status, which shows the progress.'),
 });
 
-export const RebuildParameters = z.strictObject(
-  {
-    accept: z
-      .enum(['true', 'false'], { error: 'must be true or false' })
-      .default('false')
-      .describe('Serve the new read models also where the old ones say other money.'),
-  },
-  { error: 'a parameter of another name is not known here' },
-);
+export const RebuildParameters = parameters({
+  accept: z
+    .enum(['true', 'false'], { error: 'must be true or false' })
+    .default('false')
+    .describe('Serve the new read models also where the old ones say other money.'),
+});
 
 export const ReadModelsComparison = named('ReadModelsComparison', {
   documents: z.int().min(0),

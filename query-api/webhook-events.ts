@@ -1,5 +1,4 @@
 /** The bodies that a webhook endpoint is sent, as they happen, for merchants without a public address. */
-import { z } from 'zod';
 import { asEvents } from '../audit/deps.ts';
 import { RETRY, rejectBusy, sendLive } from '../audit/live.ts';
 import type { MerchantLookup } from '../audit/merchants.ts';
@@ -8,7 +7,7 @@ import type { PaymentStates } from '../shared/event-store/payment-states.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { mayUse } from '../shared/http/auth/tokens.ts';
-import { parameterText } from '../shared/http/fields.ts';
+import { parameters, parameterText } from '../shared/http/fields.ts';
 import { type RoutesOf, routeWith } from '../shared/http/route.ts';
 import { type Streams, serverSent } from '../shared/http/server/streams.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
@@ -33,7 +32,7 @@ const PAST = new URL('./past-messages.ts', import.meta.url).href;
 const NO_TYPES = `must be a comma list of ${SUBSCRIBABLE_TYPES.join(', ')}`;
 const isType = (type: string): boolean => SUBSCRIBABLE_TYPES.some((one) => one === type);
 
-const Parameters = z.object({
+const Parameters = parameters({
   from: parameterText().regex(POSITION, NO_POSITION_NOR_NOW).default('now'),
   types: parameterText()
     .transform((types) => types.split(','))

@@ -4,6 +4,7 @@ import {
   limitParameter,
   named,
   noteText,
+  parameters,
   shortParameter,
 } from '../../shared/http/fields.ts';
 
@@ -48,18 +49,15 @@ export type AttentionList = z.infer<typeof AttentionList>;
 /** See `placeOf`. */
 const PLACE = /^[0-9TZ:.-]{24} att_[0-9A-Z]{26}$/;
 
-export const AttentionParameters = z.strictObject(
-  {
-    cursor: shortParameter()
-      .transform((cursor) => Buffer.from(cursor, 'base64url').toString())
-      .refine((place) => PLACE.test(place), 'must be the next of a page')
-      .optional()
-      .meta({ description: 'The `next` of the page before.' }),
-    reason: choice(ATTENTION_REASONS).optional(),
-    limit: limitParameter(1_000, 100),
-  },
-  { error: 'a parameter of another name is not known here' },
-);
+export const AttentionParameters = parameters({
+  cursor: shortParameter()
+    .transform((cursor) => Buffer.from(cursor, 'base64url').toString())
+    .refine((place) => PLACE.test(place), 'must be the next of a page')
+    .optional()
+    .meta({ description: 'The `next` of the page before.' }),
+  reason: choice(ATTENTION_REASONS).optional(),
+  limit: limitParameter(1_000, 100),
+});
 
 export const AttentionNote = z
   .strictObject(

@@ -7,6 +7,7 @@ import {
   named,
   object,
   optionalText,
+  parameters,
   parameterText,
   REQUIRED,
 } from '../../shared/http/fields.ts';
@@ -97,7 +98,7 @@ export const WebhookResend = object({
   .meta({ id: 'WebhookResend' });
 
 const CURSOR_FORM = 'must be the next of a page';
-export const AttemptParameters = z.object({
+export const AttemptParameters = parameters({
   limit: limitParameter(ATTEMPTS_MAX, 100),
   eventId: z.uuid({ error: 'must be the id of an event' }).optional(),
   cursor: parameterText()
@@ -106,7 +107,7 @@ export const AttemptParameters = z.object({
     .optional()
     .meta({ description: 'The `next` of the page before.' }),
 });
-export const AllEndpointsParameters = z.object({
+export const AllEndpointsParameters = parameters({
   merchant: merchantParameter().optional(),
 });
 

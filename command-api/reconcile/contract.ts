@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { asNumber, moment, named, parameterText } from '../../shared/http/fields.ts';
+import { asNumber, moment, named, parameters, parameterText } from '../../shared/http/fields.ts';
 import { ADVICES, FAILURE_CODES, networkCode } from '../../shared/payment/payment-events.ts';
 import { DIFFERENCE_KINDS, type Difference } from './differences.ts';
 
@@ -58,23 +58,18 @@ export type Reconciliation = Omit<z.infer<typeof Reconciliation>, 'differences'>
   differences: Difference[];
 };
 
-export const ReconciliationParameters = z
-  .strictObject(
-    {
-      since: moment().describe(
-        `What began then or later is compared; left out: what began in the last ${WINDOW_DAYS} days. A ledger that can only be read from its start is compared with everything.`,
-      ),
-      all: z
-        .enum(['true', 'false'], { error: 'must be true or false' })
-        .default('false')
-        .describe('Compare everything.'),
-    },
-    { error: 'a parameter of another name is not known here' },
-  )
-  .refine(({ since, all }) => since === undefined || all === 'false', {
-    error: 'must not stand beside since',
-    path: ['all'],
-  });
+export const ReconciliationParameters = parameters({
+  since: moment().describe(
+    `What began then or later is compared; left out: what began in the last ${WINDOW_DAYS} days. A ledger that can only be read from its start is compared with everything.`,
+  ),
+  all: z
+    .enum(['true', 'false'], { error: 'must be true or false' })
+    .default('false')
+    .describe('Compare everything.'),
+}).refine(({ since, all }) => since === undefined || all === 'false', {
+  error: 'must not stand beside since',
+  path: ['all'],
+});
 /** Without `since`: the last 45 days, or everything. */
 export type ReconciliationPart = z.infer<typeof ReconciliationParameters>;
 
@@ -91,18 +86,15 @@ const FINDINGS = [
 const LIMIT_MAX = 100;
 const LIMIT_DEFAULT = 20;
 const LIMIT_FORM = `must be a whole number from 1 to ${LIMIT_MAX}`;
-export const PaymentReconciliationParameters = z.strictObject(
-  {
-    limit: parameterText()
-      .regex(/^[0-9]{1,3}$/, LIMIT_FORM)
-      .transform(Number)
-      .refine((limit) => limit >= 1 && limit <= LIMIT_MAX, LIMIT_FORM)
-      .meta(asNumber(1, LIMIT_MAX))
-      .default(LIMIT_DEFAULT)
-      .describe('How many operations the provider is asked about: the last ones.'),
-  },
-  { error: 'a parameter of another name is not known here' },
-);
+export const PaymentReconciliationParameters = parameters({
+  limit: parameterText()
+    .regex(/^[0-9]{1,3}$/, LIMIT_FORM)
+    .transform(Number)
+    .refine((limit) => limit >= 1 && limit <= LIMIT_MAX, LIMIT_FORM)
+    .meta(asNumber(1, LIMIT_MAX))
+    .default(LIMIT_DEFAULT)
+    .describe('How many operations the provider is asked about: the last ones.'),
+});
 
 const found = z.object({
   outcome: z.enum(['APPROVED', 'DECLINED', 'NOT_FOUND', 'UNKNOWN']),

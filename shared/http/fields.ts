@@ -102,6 +102,13 @@ export const asNumber = (minimum: number, maximum?: number) => ({
   maxLength: undefined,
 });
 
+/** Of an address. A mistyped filter must not look like an empty answer, or a whole one. */
+export const parameters = <const T extends z.core.$ZodLooseShape>(shape: T) =>
+  z.strictObject(shape, {
+    error: ({ code }) =>
+      code === 'unrecognized_keys' ? 'a parameter of another name is not known here' : undefined,
+  });
+
 /** A parameter of an address; given twice, it is an array. */
 export const parameterText = () => z.string({ error: 'must be given once' });
 

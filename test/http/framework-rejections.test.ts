@@ -280,6 +280,35 @@ describe('gaps §1: a request that is not well formed gets the error body', () =
     ]);
   });
 
+  describe('RFC 9112, section 9.3: a response before the body has come', () => {
+    const early: [line: string, token: string, status: number][] = [
+      ['POST /api/v1/payments', '', 401],
+      ['POST /nowhere', TOKEN, 404],
+      ['DELETE /api/v1/payments', TOKEN, 405],
+      ['GET /health/live', '', 200],
+    ];
+    const head = (line: string, token: string, length: number): string =>
+      `${line} HTTP/1.1\r\n${host}${token}content-length: ${length}\r\n\r\n`;
+    const told = (text: string) => text.match(/HTTP\/1\.1 \d+|connection: [a-z-]+/gi);
+
+    test.each(early)('%s: is the last of its connection', async (line, token, status) => {
+      const text = await talk(`${head(line, token, 60_000)}x`);
+      expect(told(text)).toEqual([`HTTP/1.1 ${status}`, 'connection: close']);
+    });
+
+    test.each(early)('%s: a body that comes whole is read past', async (line, token, status) => {
+      const body = 'x'.repeat(60_000);
+      const next = `GET /health/live HTTP/1.1\r\n${host}connection: close\r\n\r\n`;
+      const text = await talk(head(line, token, body.length), `${body}${next}`);
+      expect(told(text)).toEqual([
+        `HTTP/1.1 ${status}`,
+        'Connection: keep-alive',
+        'HTTP/1.1 200',
+        'Connection: close',
+      ]);
+    });
+  });
+
   test('100-continue is honoured', async () => {
     const text = await talk(
       request('POST /api/v1/payments', 'expect: 100-continue\r\ncontent-length: 2\r\n', '{}'),

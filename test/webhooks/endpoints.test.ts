@@ -372,10 +372,16 @@ describe('registration', () => {
   });
 });
 
+const NO_SUCH_PARAMETER = 'a parameter of another name is not known here';
+
 test.each([
   [`${ENDPOINTS}/ID/attempts?cursor=1&cursor=2`, 'cursor must be given once'],
   ['/api/v1/webhook-events/stream?types=a&types=b', 'types must be given once'],
   ['/ops/v1/webhook-endpoints?merchant=', 'merchant must not be empty'],
+  // A mistyped filter would send, or show, everything.
+  ['/api/v1/webhook-events/stream?type=payment.captured', NO_SUCH_PARAMETER],
+  [`${ENDPOINTS}/ID/attempts?eventid=1`, NO_SUCH_PARAMETER],
+  ['/ops/v1/webhook-endpoints?merchantId=m_1', NO_SUCH_PARAMETER],
 ])('a parameter is rejected in words of our own: %s', async (route, detail) => {
   const { id } = await register();
   const path = route.replace('ID', String(id));

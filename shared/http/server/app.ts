@@ -24,6 +24,7 @@ import { soleHeader } from '../request.ts';
 import { watchRoutes } from './known-routes.ts';
 import {
   closeAfterLast,
+  isLeftUnread,
   respondForNode,
   respondToClientError,
   responseHeaders,
@@ -146,9 +147,13 @@ const addRecords = (app: FastifyInstance, options: AppOptions): void => {
     done();
   });
   app.addHook('onSend', (request, reply, payload, done) => {
-    if (lifecycle.closing) reply.header('connection', 'close');
     if (reply.statusCode >= 400) addErrorCode(request, reply, payload);
-    done();
+    const send = (isLast: boolean): void => {
+      if (isLast) reply.header('connection', 'close');
+      done();
+    };
+    if (lifecycle.closing || request.raw.complete !== false) send(lifecycle.closing);
+    else void isLeftUnread(request.raw).then(send);
   });
 };
 
