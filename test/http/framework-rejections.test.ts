@@ -15,7 +15,7 @@ import { parseText, textOf } from '../../shared/runtime/json.ts';
 import type { Log } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { rawClient } from '../support/raw-client.ts';
-import { AWAITED_MS } from '../support/time-bounds.ts';
+import { AWAITED_MS, HANGS_MS } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 
 type Line = Record<string, unknown>;
@@ -477,7 +477,7 @@ describe('gaps §1: shutdown', () => {
       clients.every(({ received }) => received.text.includes('HTTP/1.1 200')),
     );
     for (const { socket } of clients) socket.write(REQUEST);
-    const closed = closeGracefully(app, { hardStopMs: 5000 });
+    const closed = closeGracefully(app, { hardStopMs: HANGS_MS });
     expect(await Promise.all(clients.map(({ ended }) => ended))).toEqual(Array(20).fill(undefined));
     for (const { received } of clients) expect(received.text.match(/HTTP\/1\.1 /g)).toHaveLength(2);
     await closed;
@@ -488,7 +488,7 @@ describe('gaps §1: shutdown', () => {
     for (let attempt = 0; attempt < 20; attempt += 1) {
       const client = await connected();
       const fromMs = performance.now();
-      const closed = closeGracefully(app, { hardStopMs: 5000 });
+      const closed = closeGracefully(app, { hardStopMs: HANGS_MS });
       await until('the server no longer listens', () => !app.server.listening);
       // What comes after a file was read comes before timers, and those before sockets are read.
       await readFile(import.meta.filename);
@@ -514,9 +514,11 @@ describe('gaps §1: shutdown', () => {
     await until('it is kept', () => kept.received.text.includes('HTTP/1.1 200'));
     const fromMs = performance.now();
     let isOver = false;
-    const closed = closeGracefully(app, { drainMs: AWAITED_MS, hardStopMs: 5000 }).finally(() => {
-      isOver = true;
-    });
+    const closed = closeGracefully(app, { drainMs: AWAITED_MS, hardStopMs: HANGS_MS }).finally(
+      () => {
+        isOver = true;
+      },
+    );
     expect(app.lifecycle.closing).toBe(true);
     const late = await connected();
     for (const { socket } of [kept, late]) socket.write(REQUEST);

@@ -22,6 +22,7 @@ import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS, readModelsIn } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { HANGS_MS } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 
 const LIFE = wholeLife('pay_1').length;
@@ -88,7 +89,7 @@ describe('the projector', () => {
     expect(started.isBehind('pay_0')).toBe(true);
     expect(await started.lag()).toMatchObject({ events: LIFE });
     store.hold(false);
-    expect(await readModels.waitForRevision('pay_0', LIFE - 1, 60_000)).toBe(true);
+    expect(await readModels.waitForRevision('pay_0', LIFE - 1, HANGS_MS)).toBe(true);
     await until('no longer behind', () => !started.isBehind('pay_0'));
     expect(freshness.size()).toBe(0);
   });
@@ -319,7 +320,7 @@ describe('the projector', () => {
       const last = stored.at(-1);
       if (last === undefined) throw new Error('nothing stored');
       await freshness.store.append(streamOf(`pay_${n}`), last, events.slice(2));
-      expect(await readModels.waitForRevision(`pay_${n}`, LIFE - 1, 60_000)).toBe(true);
+      expect(await readModels.waitForRevision(`pay_${n}`, LIFE - 1, HANGS_MS)).toBe(true);
       expect((await readModels.getAny(`pay_${n}`))?.body).toBe(await foldOf(real, `pay_${n}`));
     });
     await Promise.all(writing);

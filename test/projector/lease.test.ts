@@ -11,13 +11,12 @@ import { appendLife, readModelOf } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { type ReadModelStore, readModelDrivers } from '../support/read-model-drivers.ts';
 import { silent } from '../support/silent-log.ts';
+import { HANGS_MS } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 
 const LEASE_MS = 1_000;
 /** For a first one that stays: a busy machine must not be late for its lease. */
 const LONG_LEASE_MS = 600_000;
-/** A deadline for the test, not a promise: the take-over itself follows from LEASE_MS. */
-const TAKE_OVER_MS_MAX = 40_000;
 
 /**
  * Read models of a process that can be stopped dead: from then on nothing it asks comes to an end,
@@ -91,9 +90,9 @@ for (const driver of readModelDrivers) {
     const given = (paymentId: string): Promise<void> => appendLife(store, paymentId);
     const expectWhole = async (paymentId: string): Promise<void> => {
       const readModel = await readModelOf(store, paymentId);
-      expect(
-        await readModels.waitForRevision(paymentId, readModel?.revision ?? 0, TAKE_OVER_MS_MAX),
-      ).toBe(true);
+      expect(await readModels.waitForRevision(paymentId, readModel?.revision ?? 0, HANGS_MS)).toBe(
+        true,
+      );
       expect((await readModels.getAny(paymentId))?.body).toBe(readModel && bodyOf(readModel));
     };
 

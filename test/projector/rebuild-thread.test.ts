@@ -18,6 +18,7 @@ import { appendLives } from '../support/many-payments.ts';
 import { created, newEvent } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { HANGS_MS } from '../support/time-bounds.ts';
 
 const LIFE = 6;
 /** Two pages of the thread, and a bit. */
@@ -55,7 +56,7 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     await projector.caughtUp;
     const paymentIds = Array.from({ length: PAYMENTS }, (_, n) => `pay_${n}`);
     await appendLives(store, paymentIds);
-    await readModels.waitForRevision(`pay_${PAYMENTS - 1}`, LIFE - 1, 60_000);
+    await readModels.waitForRevision(`pay_${PAYMENTS - 1}`, LIFE - 1, HANGS_MS);
     allIndexes = indexes();
   });
   afterAll(async () => {
@@ -110,7 +111,7 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     const hash = (await store.hashAt(position))?.logHash;
     expect(await readModels.checkpointHash(position)).toBe(hash);
     await appendLives(store, ['pay_new']);
-    expect(await readModels.waitForRevision('pay_new', LIFE - 1, 60_000)).toBe(true);
+    expect(await readModels.waitForRevision('pay_new', LIFE - 1, HANGS_MS)).toBe(true);
     expect(await readModels.idsAfter(null, PAYMENTS + 9)).toHaveLength(PAYMENTS + 1);
     const page = await readModels.search({ merchantId: 'm_1' }, 100);
     expect(page.documents).toHaveLength(100);
@@ -126,7 +127,7 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     expect(await projector.rebuild({ onProgress })).toMatchObject({ equal: true, served: true });
     await appended;
     for (const id of meanwhile)
-      expect(await readModels.waitForRevision(id, LIFE - 1, 60_000)).toBe(true);
+      expect(await readModels.waitForRevision(id, LIFE - 1, HANGS_MS)).toBe(true);
     expect(errors).toEqual([]);
   });
 
@@ -137,7 +138,7 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     const second = newEvent(created({ paymentId: 'pay_0' }));
     await store.append(stream, last ?? 'none', [second]);
     await appendLives(store, ['pay_after']);
-    await readModels.waitForRevision('pay_after', LIFE - 1, 60_000);
+    await readModels.waitForRevision('pay_after', LIFE - 1, HANGS_MS);
     errors = [];
     const { parked } = await projector.rebuild();
     expect(parked).toMatchObject([{ paymentId: 'pay_0', revision: LIFE }]);

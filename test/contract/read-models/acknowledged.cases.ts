@@ -8,6 +8,7 @@ import type { ReadModels } from '../../../shared/read-models/port.ts';
 import { created, placed } from '../../support/payment-events.ts';
 import { randomOf } from '../../support/random.ts';
 import type { ReadModelDriver } from '../../support/read-model-drivers.ts';
+import { HANGS_MS } from '../../support/time-bounds.ts';
 import { change, MANY, openBeforeEach, readModelAt } from './opened.ts';
 
 /** Of so many payments in turn. */
@@ -30,7 +31,7 @@ export const acknowledgedCases = (driver: ReadModelDriver): void => {
       await readModels.apply([change(late)], 'p2', 'p3');
       expect(await readModels.getAny('pay_late')).toMatchObject({ revision: 4, merchantId: 'm_1' });
       expect(await readModels.load('pay_late')).toEqual(newest);
-      expect(await readModels.waitForRevision('pay_late', 4, 1_000)).toBe(true);
+      expect(await readModels.waitForRevision('pay_late', 4, HANGS_MS)).toBe(true);
     });
 
     test('a rebuild puts right what was wrong, whatever revision it had', async () => {

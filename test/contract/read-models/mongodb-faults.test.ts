@@ -185,7 +185,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
   const expectBack = async (): Promise<void> => {
     await back();
     expect(await readModels.checkpoint()).toBe('p1');
-    const wait = readModels.waitForRevision('pay_1', 1, 60_000);
+    const wait = readModels.waitForRevision('pay_1', 1, HANGS_MS);
     await readModels.apply([change('pay_1', 1)], 'p1', 'p2');
     expect(await wait).toBe(true);
     expect(await readModels.get('pay_1', 'm_1')).toMatchObject({ revision: 1 });
@@ -265,7 +265,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
 
   test('when the server stops, every running wait ends with false', async () => {
     const waits = Array.from({ length: 256 }, (_, n) =>
-      readModels.waitForRevision(`pay_${n}`, 9, 600_000),
+      readModels.waitForRevision(`pay_${n}`, 9, HANGS_MS),
     );
     proxy.shut();
     expect(await Promise.all(waits)).toEqual(waits.map(() => false));

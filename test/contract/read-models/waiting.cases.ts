@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { CheckpointMoved, ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../../shared/read-models/port.ts';
 import type { ReadModelDriver } from '../../support/read-model-drivers.ts';
+import { HANGS_MS } from '../../support/time-bounds.ts';
 import { change, openBeforeEach, readModelAt } from './opened.ts';
 
 export const waitingCases = (driver: ReadModelDriver): void => {
@@ -18,7 +19,7 @@ export const waitingCases = (driver: ReadModelDriver): void => {
       const other = await openAnother();
       try {
         const waits = Array.from({ length: 50 }, (_, n) =>
-          readModels.waitForRevision(`pay_${n}`, 1, 60_000),
+          readModels.waitForRevision(`pay_${n}`, 1, HANGS_MS),
         );
         const changes = Array.from({ length: 50 }, (_, n) => change(readModelAt(`pay_${n}`, 2)));
         await other.apply(changes, null, 'p1');
@@ -31,12 +32,12 @@ export const waitingCases = (driver: ReadModelDriver): void => {
 
     test('gaps §9: every wait for a document ends as soon as it is written', async () => {
       await readModels.apply([change(readModelAt('pay_1', 0))], null, 'p1');
-      expect(await readModels.waitForRevision('pay_1', 0, 60_000)).toBe(true);
+      expect(await readModels.waitForRevision('pay_1', 0, HANGS_MS)).toBe(true);
       const waits = [
-        readModels.waitForRevision('pay_1', 1, 60_000),
-        readModels.waitForRevision('pay_1', 2, 60_000),
-        readModels.waitForRevision('pay_1', 2, 60_000),
-        readModels.waitForRevision('pay_2', 0, 60_000),
+        readModels.waitForRevision('pay_1', 1, HANGS_MS),
+        readModels.waitForRevision('pay_1', 2, HANGS_MS),
+        readModels.waitForRevision('pay_1', 2, HANGS_MS),
+        readModels.waitForRevision('pay_2', 0, HANGS_MS),
       ];
       await readModels.apply(
         [change(readModelAt('pay_1', 2)), change(readModelAt('pay_2', 0))],
@@ -57,11 +58,11 @@ export const waitingCases = (driver: ReadModelDriver): void => {
     });
 
     test('closing ends the waits with false, and later calls throw ReadModelsUnavailable', async () => {
-      const wait = readModels.waitForRevision('pay_1', 0, 60_000);
+      const wait = readModels.waitForRevision('pay_1', 0, HANGS_MS);
       await Promise.resolve();
       await readModels.close();
       expect(await wait).toBe(false);
-      expect(await readModels.waitForRevision('pay_1', 0, 60_000)).toBe(false);
+      expect(await readModels.waitForRevision('pay_1', 0, HANGS_MS)).toBe(false);
       await expect(readModels.getAny('pay_1')).rejects.toThrow(ReadModelsUnavailable);
       await expect(readModels.checkpoint()).rejects.toThrow(ReadModelsUnavailable);
       await expect(readModels.apply([], null, null)).rejects.toThrow(ReadModelsUnavailable);
