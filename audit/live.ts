@@ -90,46 +90,39 @@ export const sendLive = async (
   reply: FastifyReply,
   requested: Requested,
 ): Promise<FastifyReply> => {
-  const { store, streams } = deps;
-  const { principal, from = 'start', lastId, begin = RETRY, module, args } = requested;
+  const { store } = deps;
+  const { from = 'start', lastId, begin = RETRY, module } = requested;
   const end = await store.end();
   let after = end;
   try {
     const place = lastId ?? from;
     if (place !== 'now') after = startOf(place);
-    if (after !== end && (await store.readAll(after, 1, end)).length === 0) {
-      if (after !== null && store.positionOf(after) !== end)
-        throw new RangeError('past the end of the log');
-      after = end;
-    }
+    const isPast = after !== end && (await store.readAll(after, 1, end)).length > 0;
+    if (!isPast && after !== end && after !== null && store.positionOf(after) !== end)
+      throw new RangeError('past the end of the log');
+    if (!isPast) after = end;
   } catch (error) {
-    const isFrom = lastId === undefined;
-    return rejectPlace(reply, error, isFrom ? `from ${NO_POSITION_NOR_NOW}` : NO_LAST_ID);
+    return rejectPlace(reply, error, lastId ? NO_LAST_ID : `from ${NO_POSITION_NOR_NOW}`);
   }
+  const ending = new AbortController();
+  const { signal } = ending;
   const { promise: isRead, resolve: leave } = Promise.withResolvers<void>();
   whenGone(reply.raw, leave);
-  const send = async (): Promise<void> => {
-    const ending = new AbortController();
-    const { signal } = ending;
-    const scan = {
-      module,
-      job: 'past',
-      args: { ...args, after, end },
-      calls: scanCalls(deps),
-      signal,
-    };
-    const texts = async function* (): AsyncGenerator<string> {
-      yield begin;
-      if (after !== end) yield* scanLog<string, void>(store, scan);
-      leave();
-      yield* liveTexts(deps, requested, end, signal);
-    };
-    const source = (left: AbortSignal) => {
-      left.addEventListener('abort', () => ending.abort());
-      return untilExpiry(principal, texts(), () => ending.abort());
-    };
-    streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
-    await isRead;
+  const texts = async function* (): AsyncGenerator<string> {
+    const args = { ...requested.args, after, end };
+    const scan = { module, job: 'past', args, calls: scanCalls(deps), signal };
+    yield begin;
+    if (after !== end) yield* scanLog<string, void>(store, scan);
+    leave();
+    yield* liveTexts(deps, requested, end, signal);
+  };
+  const source = (left: AbortSignal) => {
+    left.addEventListener('abort', () => ending.abort());
+    return untilExpiry(requested.principal, texts(), () => ending.abort());
+  };
+  const send = (): Promise<void> => {
+    deps.streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
+    return isRead;
   };
   await (after === end ? send() : inTurn('past', reply, send));
   return reply;

@@ -165,7 +165,10 @@ test('many merchants whose endpoints hang delay no other merchant', async () => 
   await expectFair(alone, measure);
 });
 
-/** Of a row: p99 of another merchant's own requests, alone and beside one that asks for all it can. */
+/**
+ * Of a row: p99 of another merchant's own requests, alone, beside as many plain requests of a greedy one, which
+ * cost what requests cost whatever they are for, and beside that one when it asks for all it can of the row.
+ */
 const REQUEST_MS_MIN = 20;
 const SLOWER_MAX = 3;
 const HISTORY = 4_000;
@@ -223,10 +226,11 @@ type Row = {
   other?: Ask;
   requests?: number;
 };
+const GET_PAYMENT = askFor('/api/v1/payments/pay_unknown');
 const VERIFY = askFor('/audit/v1/verify');
 const EVENTS = '/audit/v1/events';
 const ROWS: Row[] = [
-  { name: 'operations at a slow provider', clients: 600, greedy: () => paySlowly },
+  { name: 'operations at a slow provider', clients: 280, greedy: () => paySlowly },
   {
     name: 'lists',
     greedy: () => askFor('/api/v1/payments?status=FAILED'),
@@ -279,24 +283,29 @@ describe('what a row of the table costs another merchant', () => {
         }
         return percentile(tookMs, POSTS_SHARE);
       };
+      const beside = async (one: Ask, times: number): Promise<number[]> => {
+        let isOver = false;
+        const askOn = async (): Promise<void> => {
+          while (!isOver) await one(greedy);
+        };
+        const asking = Array.from({ length: clients }, askOn);
+        const rounds: number[] = [];
+        try {
+          while (rounds.length < times) rounds.push(await measure());
+        } finally {
+          isOver = true;
+          await Promise.all(asking);
+        }
+        return rounds;
+      };
       await measure();
       const alone = await measure();
-      let isOver = false;
-      let asked = 0;
-      const askOn = async (): Promise<void> => {
-        for (; !isOver; asked += 1) await of(endpointId)(greedy);
-      };
-      const asking = Array.from({ length: clients }, askOn);
-      const rounds: number[] = [];
-      try {
-        while (rounds.length < ROUNDS) rounds.push(await measure());
-      } finally {
-        isOver = true;
-        await Promise.all(asking);
-      }
-      process.stderr.write(`fair turns, ${name}: ${JSON.stringify({ alone, rounds, asked })}\n`);
+      const [plain = alone] = await beside(GET_PAYMENT, 1);
+      const rounds = await beside(of(endpointId), ROUNDS);
+      process.stderr.write(`fair turns, ${name}: ${JSON.stringify({ alone, plain, rounds })}\n`);
       // Where other work fills the machine all is slow, in some rounds; a merchant that is starved is so in each.
-      expect(Math.min(...rounds)).toBeLessThan(Math.max(REQUEST_MS_MIN, SLOWER_MAX * alone));
+      const bound = Math.max(REQUEST_MS_MIN, SLOWER_MAX * Math.max(alone, plain));
+      expect(Math.min(...rounds)).toBeLessThan(bound);
     },
   );
 });
@@ -304,6 +313,8 @@ describe('what a row of the table costs another merchant', () => {
 describe('what it costs another merchant that a provider is slow to say', () => {
   const WAITING = 1_000;
   const QUESTION_MS = 250;
+  /** It was up to 95 s when all questions took turns by age. */
+  const FOUND_MS_MAX = 3_000;
 
   test('payments that wait for their shoppers delay no recovery', async () => {
     await using service = await startServiceHere({
@@ -348,6 +359,6 @@ describe('what it costs another merchant that a provider is slow to say', () => 
     await byClients(Array.from({ length: 100 }), () => create(greedy, '4000000000004236'));
     const beside = await foundMs();
     process.stderr.write(`fair turns, recovery: ${JSON.stringify({ alone, beside })}\n`);
-    expect(beside).toBeLessThan(SLOWER_MAX * alone);
+    expect(beside).toBeLessThan(Math.max(FOUND_MS_MAX, SLOWER_MAX * alone));
   });
 });

@@ -19,19 +19,14 @@ const UNAUTHENTICATED = '';
 const merchantOf = ({ request }: FastifyReply): string =>
   request.principal?.merchantId ?? UNAUTHENTICATED;
 
-/** A merchant has one at a time. */
 const oneEach = (places: number) => createTurns(places, 1);
 
-/** What requests wait for in turn (gaps §27). */
+/** What requests wait for in turn; a merchant has one of each at a time (docs/invariants.md). */
 export const createRequestTurns = () => ({
-  /** Pages of the log, exports, and streams from an earlier place up to the log's end. */
   past: oneEach(8),
   verifications: oneEach(4),
-  /** Lists too. */
   searches: oneEach(8),
-  /** Commands to webhook endpoints. */
   endpoints: oneEach(8),
-  /** What needs a person, and its acknowledgement. */
   attention: oneEach(8),
 });
 export type RequestTurns = ReturnType<typeof createRequestTurns>;
