@@ -190,7 +190,7 @@ const repeatOf = async (
   if (isFree(first)) return { free: found };
   if (!isOfSameRequest(first, command)) return { response: keyReused() };
   if (first.ended !== undefined) return { response: replayed(responseTo(found, first)) };
-  const payment = deps.inFlight.wasJustAsked(first)
+  const payment = deps.inFlight.wasJustLookedUp(first)
     ? found
     : await deps.unresolved.resolveInTurn(paymentId, budget);
   if (payment === undefined) throw notInLog(paymentId);

@@ -21,8 +21,8 @@ const SAID_EVERY_MS = 60_000;
 /** Above this the operation that was looked at the longest ago is forgotten, and judged by its time. */
 const FIRST_SEEN_MAX = 10_000;
 /** Repeats ask no more often about a payment that waits for its shopper (gaps §21). */
-const ASKED_AGAIN_MS = 5_000;
-const ASKED_MAX = 10_000;
+const LOOK_UP_AGAIN_MS = 5_000;
+const LOOKED_UP_MAX = 10_000;
 
 export const intentTimeOf = ({ events }: WithEvents, { requestedAt }: Operation): string => {
   const intent = events[requestedAt];
@@ -45,7 +45,7 @@ export const createInFlight = (options: {
   const firstSeen = createBoundedMap<number>(FIRST_SEEN_MAX);
 
   /** The shopper's address is a secret of the provider's: it is kept nowhere else. */
-  const asked = createBoundedMap<{ atMs: number; url: string | undefined }>(ASKED_MAX);
+  const lookedUp = createBoundedMap<{ atMs: number; url: string | undefined }>(LOOKED_UP_MAX);
 
   let saidAtMs = Number.NEGATIVE_INFINITY;
 
@@ -99,14 +99,14 @@ export const createInFlight = (options: {
     mayRun: (payment: WithEvents, operation: Operation): boolean =>
       live.has(operation.operationId) || leftMsOf(payment, operation) > 0,
     isWaiting,
-    noteAsked: (operationId: string, url: string | undefined): void =>
-      void asked.set(operationId, { atMs: nowMs(), url }),
+    noteLookUp: (operationId: string, url: string | undefined): void =>
+      void lookedUp.set(operationId, { atMs: nowMs(), url }),
     /** While it waits for the shopper. */
-    wasJustAsked: (operation: Operation): boolean =>
+    wasJustLookedUp: (operation: Operation): boolean =>
       isWaiting(operation) &&
-      Math.abs(nowMs() - (asked.get(operation.operationId)?.atMs ?? 0)) < ASKED_AGAIN_MS,
+      Math.abs(nowMs() - (lookedUp.get(operation.operationId)?.atMs ?? 0)) < LOOK_UP_AGAIN_MS,
     /** As the provider gave it the last time; undefined where it gave none. */
-    addressOf: ({ operationId }: Operation): string | undefined => asked.get(operationId)?.url,
+    addressOf: ({ operationId }: Operation): string | undefined => lookedUp.get(operationId)?.url,
     /** No longer than AUTHENTICATION_TIMEOUT_MS, whatever the provider says. */
     waitsUntil: ({ expiresAt }: ActionRequired): string => {
       const saidMs = expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);

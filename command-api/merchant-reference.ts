@@ -146,7 +146,7 @@ const ended = async (
   if (known?.state.status === 'FAILED') return known;
   const payment = await paymentLog.load(id, 'store');
   if (payment?.state.status !== 'PENDING') return payment;
-  if (inFlight.wasJustAsked(createOf(payment.state))) return payment;
+  if (inFlight.wasJustLookedUp(createOf(payment.state))) return payment;
   // A PENDING payment's create no longer waits for a reference: the two never wait for each other.
   return unresolved.resolveInTurn(id, budget);
 };

@@ -101,7 +101,7 @@ const askAndRecord = async (
   const outcome = await askOrFence(deps, payment, operation);
   const isWanted = typeof outcome === 'object' && outcome.outcome === 'ACTION_REQUIRED';
   if (isWanted || operation.waitsUntil !== undefined)
-    deps.inFlight.noteAsked(operationId, isWanted ? outcome.url : undefined);
+    deps.inFlight.noteLookUp(operationId, isWanted ? outcome.url : undefined);
   if (outcome === undefined || outcome === 'at work') return payment;
   if (isWanted) {
     const expiresAt = deps.inFlight.waitsUntil(outcome);

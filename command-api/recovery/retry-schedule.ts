@@ -54,7 +54,7 @@ type Schedule<T> = {
 export const createRetrySchedules = <T>(options: RetrySchedulesOptions<T>) => {
   const { nowMs, startTimer = startBackgroundTimer } = options;
   const schedules = new Map<string, Schedule<T>>();
-  const room = createTurns(RETRY_SCHEDULES_MAX, RETRY_SCHEDULES_MAX / 2);
+  const schedulePlaces = createTurns(RETRY_SCHEDULES_MAX, RETRY_SCHEDULES_MAX / 2);
   const questions = createTurns(QUESTIONS_AT_ONCE);
   const looks = createTurns(LOOKS_AT_ONCE);
   let allAttemptedAtMs = Number.NEGATIVE_INFINITY;
@@ -106,7 +106,7 @@ export const createRetrySchedules = <T>(options: RetrySchedulesOptions<T>) => {
   };
 
   const open = (paymentId: string, merchantId: string): Schedule<T> | undefined => {
-    if (stopped || !room.take(merchantId)) return undefined;
+    if (stopped || !schedulePlaces.take(merchantId)) return undefined;
     const now = { looks: undefined, nextAttemptAtMs: undefined, queued: false };
     const begun = { merchantId, attempts: 0, ...now, known: options.unknown };
     schedules.set(paymentId, begun);
@@ -127,7 +127,7 @@ export const createRetrySchedules = <T>(options: RetrySchedulesOptions<T>) => {
     if (schedule === undefined) return;
     schedule.cancelTimer?.();
     schedules.delete(paymentId);
-    room.giveBack(schedule.merchantId);
+    schedulePlaces.giveBack(schedule.merchantId);
   };
 
   return {

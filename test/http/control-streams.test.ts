@@ -70,8 +70,8 @@ describe('events of others in every stream of control', () => {
     await at.service.restart();
     await expectServing(at, 'after-a-start');
     // Each once, and nothing of ours that stands behind it.
-    const told = [...streams].filter((stream) => !stream.startsWith('meta-'));
-    expect(await brokenStreams(at)).toEqual(told.sort());
+    const listed = [...streams].filter((stream) => !stream.startsWith('meta-'));
+    expect(await brokenStreams(at)).toEqual(listed.sort());
   });
 });
 
@@ -103,10 +103,10 @@ describe('a stream of control that was removed', () => {
         expect((await at.service.create({ captureNow: true })).status).toBe(200);
         const { status, text } = await at.ask('GET', '/ops/v1/attention');
         expect(status).toBe(200);
-        const told = JSON.parse(text).items.filter(({ what }: { what: string }) =>
+        const listed = JSON.parse(text).items.filter(({ what }: { what: string }) =>
           WAY_OUT.test(what),
         );
-        expect(told.map(({ what }: { what: string }) => what)).toEqual([
+        expect(listed.map(({ what }: { what: string }) => what)).toEqual([
           expect.stringContaining(row.stream),
         ]);
       }

@@ -289,18 +289,18 @@ describe('gaps §1: a request that is not well formed gets the error body', () =
     ];
     const head = (line: string, token: string, length: number): string =>
       `${line} HTTP/1.1\r\n${host}${token}content-length: ${length}\r\n\r\n`;
-    const told = (text: string) => text.match(/HTTP\/1\.1 \d+|connection: [a-z-]+/gi);
+    const namedIn = (text: string) => text.match(/HTTP\/1\.1 \d+|connection: [a-z-]+/gi);
 
     test.each(early)('%s: is the last of its connection', async (line, token, status) => {
       const text = await talk(`${head(line, token, 60_000)}x`);
-      expect(told(text)).toEqual([`HTTP/1.1 ${status}`, 'connection: close']);
+      expect(namedIn(text)).toEqual([`HTTP/1.1 ${status}`, 'connection: close']);
     });
 
     test.each(early)('%s: a body that comes whole is read past', async (line, token, status) => {
       const body = 'x'.repeat(60_000);
       const next = `GET /health/live HTTP/1.1\r\n${host}connection: close\r\n\r\n`;
       const text = await talk(head(line, token, body.length), `${body}${next}`);
-      expect(told(text)).toEqual([
+      expect(namedIn(text)).toEqual([
         `HTTP/1.1 ${status}`,
         'Connection: keep-alive',
         'HTTP/1.1 200',

@@ -29,7 +29,7 @@ type Shared = {
   /** A token of all merchants is for it as well. */
   isForAll?: boolean;
   /** Once what was asked for before has begun, or waits. */
-  settled?(): Promise<unknown>;
+  untilDone?(): Promise<unknown>;
 };
 
 /** Counts what hangs, until it is released. */
@@ -60,7 +60,7 @@ const providerCalls = (): Shared => {
 
 const recoveryOf = () => {
   const { hang, begun } = hanging();
-  let asked = 0;
+  let sent = 0;
   const schedules = createRetrySchedules({
     ...{ ...manualClock(), delaysMs: [], looksMs: () => [0], attempt: hang, unknown: {} },
     startTimer: (work) => {
@@ -70,8 +70,8 @@ const recoveryOf = () => {
     onFailed: () => undefined,
   });
   const idOf = () => {
-    asked += 1;
-    return `pay_${asked}`;
+    sent += 1;
+    return `pay_${sent}`;
   };
   return { schedules, begun, idOf };
 };
@@ -162,7 +162,7 @@ const byRoad =
       release();
       await service[Symbol.asyncDispose]();
     });
-    let [asked, responded, accepted] = [0, 0, 0];
+    let [sent, responded, accepted] = [0, 0, 0];
     const ask = async (merchantId: string): Promise<void> => {
       const token = await signToken({ merchant_id: merchantId, sub: 'ann', scope: SCOPE });
       const { status } = await fetch(`${url}${path}`, {
@@ -176,14 +176,14 @@ const byRoad =
     };
     return {
       ask: (merchantId) => {
-        asked += 1;
+        sent += 1;
         ask(merchantId).catch(() => undefined);
       },
       begun: isCounted ? () => accepted : begun,
       isForAll: !path.startsWith('/api/'),
-      settled: async () => {
+      untilDone: async () => {
         const arrived = () => responded + service.inFlight() + begun();
-        await until('all have arrived', () => arrived() >= asked);
+        await until('all have arrived', () => arrived() >= sent);
         for (let n = 0; n < 3; n += 1) await fetch(`${url}/health/live`);
       },
     };
@@ -268,10 +268,10 @@ const roads = ROWS.flatMap((row) =>
 );
 
 test.each(roads)('$name, by $road: $ofOne of $places', async ({ places, ofOne, open }) => {
-  const { ask, begun, isForAll = true, settled = () => Promise.resolve() } = await open();
+  const { ask, begun, isForAll = true, untilDone = () => Promise.resolve() } = await open();
   for (let n = 0; n < Math.min(places, ofOne + 8); n += 1) ask('m_first');
   await until('one merchant has its most', () => begun() >= ofOne);
-  await settled();
+  await untilDone();
   expect(begun()).toBe(ofOne);
   ask('m_other');
   await until('another one has begun', () => begun() > ofOne);

@@ -6,6 +6,7 @@ import {
   createProviderAhead,
   type ProviderAhead,
 } from '../../command-api/provider-ahead/provider-ahead.ts';
+import { PROVIDER_AHEAD_STREAM } from '../../shared/payment/audit-events.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { created } from '../support/payment-events.ts';
@@ -214,9 +215,12 @@ describe('a provider that is ahead of the log', () => {
     let looks = 0;
     const counted = {
       ...store,
-      readStream: (stream: string) => {
-        looks += 1;
-        return store.readStream(stream);
+      stored: {
+        ...store.stored,
+        readStream: (stream: string) => {
+          if (stream === PROVIDER_AHEAD_STREAM) looks += 1;
+          return store.stored.readStream(stream);
+        },
       },
     };
     const { provider, open } = openOver(counted);

@@ -23,8 +23,8 @@ const worldOf = (places: number, ofOneMax?: number) => {
     ends.splice(at, 1)[0]?.end();
     await new Promise(setImmediate);
   };
-  const settle = () => new Promise(setImmediate);
-  return { turns, want, wantMany, began, endFirst, settle };
+  const nextTurn = () => new Promise(setImmediate);
+  return { turns, want, wantMany, began, endFirst, nextTurn };
 };
 const countOf = (began: readonly string[], merchant: string): number =>
   began.filter((one) => one === merchant).length;
@@ -39,22 +39,22 @@ describe('how many places', () => {
     { places: 32, ofOneMax: 4, alone: 4 },
     { places: 8, ofOneMax: 1, alone: 1 },
   ])('$alone of $places are for a merchant alone, at most $ofOneMax', async (row) => {
-    const { wantMany, began, settle } = worldOf(row.places, row.ofOneMax);
+    const { wantMany, began, nextTurn } = worldOf(row.places, row.ofOneMax);
     wantMany('a', 2 * row.places);
-    await settle();
+    await nextTurn();
     expect(began).toHaveLength(row.alone);
     wantMany('b', 1);
-    await settle();
+    await nextTurn();
     expect(countOf(began, 'b')).toBe(row.places === 1 ? 0 : 1);
   });
 
   test('however much two merchants want, a third finds a place', async () => {
-    const { wantMany, began, endFirst, settle } = worldOf(16);
+    const { wantMany, began, endFirst, nextTurn } = worldOf(16);
     wantMany('a', 40);
     wantMany('b', 40);
     for (let n = 0; n < 20; n += 1) await endFirst();
     wantMany('c', 1);
-    await settle();
+    await nextTurn();
     expect(began.at(-1)).toBe('c');
   });
 
@@ -70,10 +70,10 @@ describe('how many places', () => {
   });
 
   test('a token of all merchants has a place of its own, however many hang', async () => {
-    const { wantMany, began, endFirst, settle } = worldOf(2, 1);
+    const { wantMany, began, endFirst, nextTurn } = worldOf(2, 1);
     for (const merchant of ['a', 'b', 'c']) wantMany(merchant, 3);
     wantMany('*', 2);
-    await settle();
+    await nextTurn();
     expect(began).toEqual(['a', 'b', '*']);
     await endFirst('*');
     expect(began).toEqual(['a', 'b', '*', '*']);

@@ -130,8 +130,8 @@ describe('when it may be done again', () => {
       0,
       0,
     ],
-  ])('%s', (_name, asked, events, afterMs, waitsMs) => {
-    expect(againMs(asked, events, atMs + afterMs)).toBe(waitsMs);
+  ])('%s', (_name, command, events, afterMs, waitsMs) => {
+    expect(againMs(command, events, atMs + afterMs)).toBe(waitsMs);
   });
 });
 

@@ -237,7 +237,7 @@ describe('gaps §7: the provider is back', () => {
       // The breaker lets each of them through.
       await clock.advance(1000);
     }
-    for (let asked = 0; asked < asksAfter; asked += 1)
+    for (let sent = 0; sent < asksAfter; sent += 1)
       await behind.lookUp({ ...authorize(), requestedAt: '' });
     return backs;
   };
