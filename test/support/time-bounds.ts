@@ -26,7 +26,7 @@ export const ENDS_MS_MAX = bound(15_000);
 
 // What the long run measures (docs/reliability.md).
 
-/** From a start after a kill to ready, in the median; a tenth of it on an idle machine. */
+/** From a start after a kill to ready, in the median; a tenth of it on a idle machine. */
 export const STARTS_MS_MAX = bound(6_000);
 /** Until the read models have followed a load that has ended. */
 export const FOLLOWED_MS_MAX = bound(10_000);
@@ -41,7 +41,7 @@ export const SCANNED_MS_MAX = bound(25);
 /** A search that an index leads to, and one request of any other. */
 export const INDEXED_MS_MAX = bound(1_000);
 export const SEARCHED_MS_MAX = bound(10_000);
-/** Until another process delivers, after a stop; and after a loss: 25 s on an idle machine. */
+/** Until another process delivers, after a stop; and after a loss: 25 s on a idle machine. */
 export const HANDED_OVER_MS_MAX = bound(15_000);
 export const TAKEN_OVER_MS_MAX = bound(60_000);
 
