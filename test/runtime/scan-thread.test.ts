@@ -101,7 +101,9 @@ const onLinux = process.platform === 'linux' ? test : test.skip;
 onLinux('a thread in the background has a lower priority than those of requests', async () => {
   const behind = createScanThread({ priorityLoweredBy: 10 });
   const args: TestScan = { count: 0, ending: 'priority' };
-  expect(await resultOf(behind.run({ module, job, args }))).toBe(getPriority() + 10);
+  // 19 is the last one that there is.
+  const lowered = Math.min(getPriority() + 10, 19);
+  expect(await resultOf(behind.run({ module, job, args }))).toBe(lowered);
   expect(await resultOf(run(args))).toBe(getPriority());
   await behind.end();
 });
