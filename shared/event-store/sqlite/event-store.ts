@@ -3,7 +3,7 @@ import type { Logger } from '../../runtime/log.ts';
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { createScanThread } from '../../runtime/scan.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
-import type { EventStore, Position } from '../port.ts';
+import type { EventStore, FileFault, Position } from '../port.ts';
 import { checkFile, watchDamage } from './file-check.ts';
 import { groupCommit, startThread, type Thread } from './group-commit.ts';
 import {
@@ -44,36 +44,44 @@ export async function openSqliteEventStore(
   const { file, maxPages, onFatal, logger } = options;
   createPrivateFile(file);
   const from = { file, isLive: true };
-  const damage = watchDamage(logger);
+  const { met, onDamage } = watchDamage(logger);
   const thread = await startThread(
     { file, maxPages },
     ({ message }) =>
       onFatal?.(new StoreFileUnusable(message.includes(file) ? message : `${file}: ${message}`)),
-    damage.met,
+    met,
   );
   const tail = liveTail(thread.openedAt);
   const { append, done, ping, ...commits } = groupCommit(thread, tail, logger);
   const { subscribe, close, stored, ...reads } = readers(thread, tail, from);
   const closing = new AbortController();
   let closed: Promise<void> | undefined;
+  let faults: readonly FileFault[] = [];
+  const rejectFaulty = (stream: string): void => {
+    const fault = faults.find((one) => one.stream === stream || one.stream === '');
+    if (fault !== undefined) throw new StoreFileUnusable(`nothing is appended: ${fault.reason}`);
+  };
 
   return {
     ...reads,
     ...commits,
     append: async (...batch) => {
       if (closed !== undefined) throw new StoreUnavailable('the event store is closed');
-      damage.rejectFor(batch[0]);
+      rejectFaulty(batch[0]);
       return append(...batch);
     },
     ping: async () => {
-      damage.rejectFor('');
+      rejectFaulty('');
       await ping();
     },
     stored: {
       ...stored,
-      checkFile: async (signal) =>
-        damage.found(await checkFile(from, AbortSignal.any([signal, closing.signal]))),
-      onDamage: damage.onDamage,
+      checkFile: async (signal) => {
+        const found = await checkFile(from, AbortSignal.any([signal, closing.signal]));
+        faults = found;
+        return found;
+      },
+      onDamage,
     },
     subscribe: (after, signal, types) =>
       subscribe(after, AbortSignal.any([signal, closing.signal]), types),

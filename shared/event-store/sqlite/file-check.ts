@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { firstLineOf } from '../../runtime/error-text.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
+import { StoreUnavailable } from '../errors.ts';
 import type { FileFault } from '../port.ts';
 import { addressOf, type LogFile } from './log-reader.ts';
 
@@ -29,9 +29,8 @@ export const checkFile = async (from: LogFile, signal: AbortSignal): Promise<Fil
 const MET =
   'the file of the event log is damaged: it is checked now, see payments attention and docs/runbook.md, LOG_BROKEN';
 
-/** Of a live file: what was met of its damage, told once, and what the last check named. */
+/** Logs the first damage that is met, and calls back. */
 export const watchDamage = (logger: Pick<Logger, 'error'> | undefined) => {
-  let faults: readonly FileFault[] = [];
   let isMet = false;
   let listener = (): void => undefined;
   return {
@@ -43,15 +42,6 @@ export const watchDamage = (logger: Pick<Logger, 'error'> | undefined) => {
     },
     onDamage: (next: () => void): void => {
       listener = next;
-    },
-    found: (last: FileFault[]): FileFault[] => {
-      faults = last;
-      return last;
-    },
-    /** Throws StoreFileUnusable where the stream takes no event. */
-    rejectFor: (stream: string): void => {
-      const fault = faults.find((one) => one.stream === stream || one.stream === '');
-      if (fault !== undefined) throw new StoreFileUnusable(`nothing is appended: ${fault.reason}`);
     },
   };
 };

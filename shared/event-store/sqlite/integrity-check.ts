@@ -1,7 +1,7 @@
 /** A process of its own, which file-check.ts starts with an address: prints a FileFault for each fault. */
 import { firstLineOf } from '../../runtime/error-text.ts';
 import { takeLowPriority } from '../../runtime/scheduling.ts';
-import { openEventLogToRead } from '../../runtime/sqlite.ts';
+import { capped, isDamage, openEventLogToRead } from '../../runtime/sqlite.ts';
 import type { FileFault } from '../port.ts';
 
 const FAULTS_MAX = 10_000;
@@ -9,8 +9,8 @@ const PRIORITY_LOWERED_BY = 10;
 
 /** By the number of a row, which is no index. */
 const PLACES: Record<string, string> = {
-  events: `SELECT CAST(e.position AS TEXT) AS position, s.name AS stream, e.revision
-    FROM events e JOIN streams s ON s.id = e.stream_id WHERE e.position = ?`,
+  events: `SELECT CAST(e.position AS TEXT) AS position, s.name AS stream,
+    ${capped('e.revision')} AS revision FROM events e JOIN streams s ON s.id = e.stream_id WHERE e.position = ?`,
   streams: `SELECT '' AS position, name AS stream, 0 AS revision FROM streams WHERE id = ?`,
 };
 
@@ -38,6 +38,8 @@ function* faultsIn(address: string): Generator<FileFault> {
       yield faultAt(sql === undefined ? undefined : db.prepare(sql).get(number), why);
     }
   } catch (error) {
+    // A file that cannot be read now is no damage.
+    if (!isDamage(error)) throw error;
     yield faultAt(undefined, firstLineOf(error));
   }
   if (count === FAULTS_MAX) yield faultAt(undefined, 'more faults than can be listed');
