@@ -18,40 +18,44 @@ const rowsSql = ({ name, columns, of = 'TRUE' }: PaymentIndex): string => {
     )), 0) AS found FROM payment NOT INDEXED WHERE rowid > ? AND rowid <= ? AND ${of}`;
 };
 
-/** In one statement, so that both see the same rows. */
-const ENTRIES = `SELECT (SELECT count(*) FROM payment NOT INDEXED) AS rows,
-  (SELECT count(*) FROM payment INDEXED BY payment_merchant) AS entries`;
-
-const PAGE = 1000;
+const PAGE = 500;
 
 const END_OF_PAGE = `SELECT max(rowid) AS upTo FROM (
   SELECT rowid FROM payment NOT INDEXED WHERE rowid > ? ORDER BY rowid LIMIT ${PAGE})`;
 
-/** Page by page, unlike SQLite's own check, which nothing can stop. */
+/** Of a page of the ids' index: the last one, and how many lead to no row. */
+const LOST_ROWS = `SELECT max(payment_id) AS upTo, sum(
+    NOT EXISTS (SELECT 1 FROM payment AS there NOT INDEXED WHERE there.rowid = listed.id)
+  ) AS lost FROM (
+    SELECT rowid AS id, payment_id FROM payment INDEXED BY ${PAYMENT_INDEXES[0].name}
+    WHERE payment_id > ? ORDER BY payment_id LIMIT ${PAGE}) AS listed`;
+
+/**
+ * Each statement sees one state of the file, so no write beside it looks like damage. Page by page, unlike
+ * SQLite's own check, which nothing can stop.
+ */
 const indexDamage = async (db: DatabaseSync, signal: AbortSignal): Promise<string | undefined> => {
-  const checks = PAYMENT_INDEXES.map((index) => ({
-    ...{ name: index.name, rows: 0, found: 0 },
-    inPage: db.prepare(rowsSql(index)),
-  }));
+  const pages = PAYMENT_INDEXES.map((index) => [index.name, db.prepare(rowsSql(index))] as const);
   const endOfPage = db.prepare(END_OF_PAGE);
-  for (let after = Number.MIN_SAFE_INTEGER; ; await immediate()) {
-    if (signal.aborted) return undefined;
+  for (let after = Number.MIN_SAFE_INTEGER; !signal.aborted; await immediate()) {
     const upTo = endOfPage.get(after)?.upTo;
     if (typeof upTo !== 'number') break;
     // Of two pages of the file in each other's place: the next page would begin again.
     if (upTo <= after) return `document ${upTo} is stored after document ${after}`;
-    for (const check of checks) {
-      const counted = check.inPage.get(after, upTo);
-      check.rows += Number(counted?.rows);
-      check.found += Number(counted?.found);
+    for (const [name, page] of pages) {
+      const { rows, found } = page.get(after, upTo) ?? {};
+      if (rows !== found) return `index ${name} leads to ${found} of ${rows} documents in a row`;
     }
     after = upTo;
   }
-  const damaged = checks.find(({ rows, found }) => found !== rows);
-  if (damaged !== undefined)
-    return `index ${damaged.name} leads to ${damaged.found} of ${damaged.rows} documents`;
-  const { rows, entries } = db.prepare(ENTRIES).get() ?? {};
-  return rows === entries ? undefined : `${entries} documents are listed, and ${rows} are there`;
+  const lostRows = db.prepare(LOST_ROWS);
+  for (let after = ''; !signal.aborted; await immediate()) {
+    const { upTo, lost } = lostRows.get(after) ?? {};
+    if (typeof upTo !== 'string') break;
+    if (lost !== 0) return `${lost} documents of an index are not there`;
+    after = upTo;
+  }
+  return undefined;
 };
 
 /** Throws SQLite's errors, as each call does. */

@@ -123,7 +123,12 @@ export const connectToRead = ({
   secrets,
 }: Pick<SqliteReadModelsOptions, 'file' | 'secrets'>): Connection => {
   const db = openReadModelsToRead(file);
-  return { ...prepare(db), db, rowCheck: createRowCheck(secrets), anyParked: true };
+  try {
+    return { ...prepare(db), db, rowCheck: createRowCheck(secrets), anyParked: true };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
 };
 
 /** The `-wal` and `-shm` beside a file. */

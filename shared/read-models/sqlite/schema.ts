@@ -49,7 +49,7 @@ const SEARCHED: readonly PaymentIndex[] = [
 ];
 
 /** With the one that SQLite makes of the primary key. */
-export const PAYMENT_INDEXES: readonly PaymentIndex[] = [
+export const PAYMENT_INDEXES: readonly [PaymentIndex, ...PaymentIndex[]] = [
   { name: 'sqlite_autoindex_payment_1', columns: ['payment_id'] },
   ...SEARCHED,
 ];
