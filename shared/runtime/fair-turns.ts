@@ -100,5 +100,3 @@ export const createTurns = (places: number, ofOneMax: number = places) => {
     },
   };
 };
-
-export type Turns = ReturnType<typeof createTurns>;
