@@ -1,6 +1,6 @@
 /**
  * Mutation testing (`npm run test:mutation`): scripts/test-mutation.ts names the sources that Stryker
- * changes and the tests that have to notice. docs/reliability.md has the score and the survivors.
+ * changes and the tests that have to notice. docs/reliability.md has the score.
  */
 const { MUTATION_TESTS = 'domain/*' } = process.env;
 

@@ -108,7 +108,7 @@ const runBackup = async (target: string, { format }: { format: Format }): Promis
   const { dataDir, eventStoreDbUrl } = readSettings();
   if (eventStoreDbUrl !== undefined)
     throw new CommandFailed(
-      'EVENTSTOREDB_URL is set, so the events are not in DATA_DIR; to back up the servers see "EventStoreDB, MongoDB, Kafka" in docs/operations.md',
+      'EVENTSTOREDB_URL is set, so the events are not in DATA_DIR; to back up the servers see "Back up several processes" in docs/backup.md',
     );
   const folder = resolve(target);
   if (existsSync(folder))

@@ -9,25 +9,19 @@ const sectionOf = (page: string, title: string): string =>
 const missing = (section: string, names: readonly string[]): string[] =>
   names.filter((name) => !section.includes(`\`${name}\``));
 
-test('the operators page says how each secret is changed', () => {
+test('the page about secrets says how each is changed', () => {
   const secrets = Object.entries(settings)
     .filter(([name, { isSecret }]) => isSecret && !name.endsWith('_URL'))
     .map(([name]) => name);
   expect(secrets).toContain('WEBHOOK_SECRET');
-  const section = sectionOf('operations', 'Secrets and their rotation');
-  expect(missing(section, secrets)).toEqual([]);
+  expect(missing(sectionOf('secrets', 'Change a secret'), secrets)).toEqual([]);
 });
 
-test('the operators page names each file of a backup', () => {
-  const parts = [...textOf('cli/backup.ts').matchAll(/^ {2}'([\w.-]+)',$/gm)];
+test('the page about backups names each file of one', () => {
+  const files = textOf('cli/backup.ts').matchAll(/^ {2}'([\w.-]+)',$/gm);
+  const parts = [...files].map(([, name = '']) => name);
   expect(parts.length).toBeGreaterThan(5);
-  const section = sectionOf('operations', 'Backup and restore');
-  expect(
-    missing(
-      section,
-      parts.map(([, name = '']) => name),
-    ),
-  ).toEqual([]);
+  expect(missing(sectionOf('backup', 'Back up the embedded service'), parts)).toEqual([]);
 });
 
 test('the page about webhooks says when each type of message is sent', () => {

@@ -1,5 +1,5 @@
 /**
- * gaps §17 as docs/operations.md walks through it: a backup, a charge after it, a restore of the copy.
+ * gaps §17 as docs/backup.md walks through it: a backup, a charge after it, a restore of the copy.
  * The provider's ledger is not put back, for a real provider forgets nothing.
  */
 

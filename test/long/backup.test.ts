@@ -1,5 +1,5 @@
 /**
- * Backup and restore by the commands of docs/operations.md, while merchants write: what was
+ * Backup and restore by the commands of docs/backup.md, while merchants write: what was
  * acknowledged before the backup began is in the copy, and the copy passes its verification.
  */
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ const expectWhole = async (
   expect(others).toEqual([]);
 };
 
-test('docs/operations.md: a restored backup holds everything acknowledged before the backup began', async () => {
+test('docs/backup.md: a restored backup holds everything acknowledged before the backup began', async () => {
   using temporary = temporaryFolder();
   const folder = temporary.path;
   const settings = { JWT_SECRET: SECRET, LOG_LEVEL: 'warn' };

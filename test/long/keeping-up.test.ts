@@ -1,6 +1,6 @@
 /**
  * Keeping up: webhooks of one merchant at 50 payments a second, to receivers that take their time, and
- * commands beside a projector that stands still. Prints the figures of docs/several-processes.md.
+ * commands beside a projector that stands still. Prints the figures of docs/performance.md.
  */
 import { loadavg } from 'node:os';
 import { expect, test } from '@jest/globals';

@@ -143,8 +143,8 @@ test('docs/containers.md names every setting that .env may leave out', () => {
   expect([...new Set(names)].filter((name) => !page.includes(name))).toEqual([]);
 });
 
-test('the backup of docs/operations.md copies every volume but the topics, into a folder of its user', () => {
-  const page = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
+test('the backup of docs/backup.md copies every volume but the topics, into a folder of its user', () => {
+  const page = readFileSync(join(ROOT, 'docs/backup.md'), 'utf8');
   const [, block = ''] = /^```sh\n(mkdir -m 700 backup\n.*?)^```$/ms.exec(page) ?? [];
   const copied = [...block.matchAll(/-v payments_([a-z-]+):\/from:ro/g)].map(([, name]) => name);
   const kept = Object.keys(compose.volumes).filter((name) =>

@@ -1,4 +1,4 @@
-/** The shell blocks of docs/operations.md, run as an operator pastes them. */
+/** The shell blocks of docs/backup.md, run as an operator pastes them. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -7,12 +7,12 @@ import { text } from 'node:stream/consumers';
 import { type CliRun, runCli } from './cli.ts';
 import { ROOT } from './service.ts';
 
-const PAGE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
+const PAGE = readFileSync(join(ROOT, 'docs/backup.md'), 'utf8');
 
 /** The commands of a named block, with the folders `backup` and `restored` in a folder of a test. */
 export const commandsOf = (name: string, folder: string): string => {
   const [, block] = new RegExp(`^\`\`\`sh ${name}\n(.*?)^\`\`\`$`, 'ms').exec(PAGE) ?? [];
-  if (block === undefined) throw new Error(`docs/operations.md has no block ${name}`);
+  if (block === undefined) throw new Error(`docs/backup.md has no block ${name}`);
   return block
     .replaceAll('/backups/payments', join(folder, 'backup'))
     .replaceAll('/restored', join(folder, 'restored'));

@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- --ceiling`: what each part of several processes costs in CPU, and the payments a
- * second at which one core of it is full. Prints Markdown for docs/several-processes.md.
+ * second at which one core of it is full. Prints Markdown for docs/performance.md.
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -113,12 +113,12 @@ export const benchCeiling = async (run: Run): Promise<number> => {
   ];
   const creates = (processes: number) => createsASecond(cost.command, cost.follow, processes);
   const ceilings: [string, number][] = [
-    ['SQLite in one process, creates alone', SECOND_US / cost.create],
+    ['SQLite in one process, only creates', SECOND_US / cost.create],
     ...[1, 3, 10].map((n): [string, number] => [
-      `command processes: ${n}, creates alone`,
+      `command processes: ${n}, only creates`,
       creates(n),
     ]),
-    ['command processes: any number, creates alone', SECOND_US / cost.follow],
+    ['command processes: any number, only creates', SECOND_US / cost.follow],
     [
       'the projector without webhooks and client, one core',
       SECOND_US / (EVENTS_OF_ONE * (cost.project + cost.relay)),

@@ -1,7 +1,7 @@
 /**
  * `npm run engines -- tried`: the contract suites of each engine whose address is set. What they print is kept
  * in docs/engines-tried.json by the version that the engine says of itself, and is the table of
- * docs/several-processes.md.
+ * docs/reliability.md.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { MongoClient } from 'mongodb';
 
 const ROOT = join(import.meta.dirname, '../..');
 const KEPT = join(ROOT, 'docs/engines-tried.json');
-const PAGE = join(ROOT, 'docs/several-processes.md');
+const PAGE = join(ROOT, 'docs/reliability.md');
 
 /** `suites` is the last line of a test run; `on` is its day (UTC). */
 export type Tried = { engine: string; version: string; suites: string; on: string };

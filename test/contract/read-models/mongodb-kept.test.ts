@@ -16,8 +16,7 @@ const testOfMongo = 'skip' in mongo ? test.skip : test;
 
 /** The page's script, in a shell as far as it needs one. */
 const runScriptOfPage = async (url: string): Promise<string[]> => {
-  const [, script = ''] =
-    /^```js read-models\n(.*?)^```$/ms.exec(textOf('docs/operations.md')) ?? [];
+  const [, script = ''] = /^```js read-models\n(.*?)^```$/ms.exec(textOf('docs/backup.md')) ?? [];
   const client = await new MongoClient(url).connect();
   const db = client.db();
   const names = (await db.listCollections({}, { nameOnly: true }).toArray()).map((c) => c.name);
@@ -36,7 +35,7 @@ const runScriptOfPage = async (url: string): Promise<string[]> => {
 };
 
 testOfMongo(
-  'read models deleted as docs/operations.md says: they are gone, and nothing else is',
+  'read models deleted as docs/backup.md says: they are gone, and nothing else is',
   async () => {
     if ('skip' in mongo) return;
     const database = mongo.database();
