@@ -227,9 +227,12 @@ const measure = async (original: Original, tampering: Tampering): Promise<TableR
   return { name, changes, where, cells };
 };
 
-/** What the page has behind the name: a word, and the commands that say it. */
+/** What the commands say of an untouched folder, and of one on which they cannot run. */
+const UNCHANGED = ['intact', 'the same', 'shown', 'answers', 'as it was', 'agree', 'switches', '–'];
+
+/** What the page has behind the name: each other word, and the commands that say it. */
 const lineOf = ({ cells }: TableRow): string => {
-  const looked = Object.keys(MEASURES).filter((column) => cells[column] !== '–');
+  const looked = Object.keys(MEASURES).filter((one) => !UNCHANGED.includes(cells[one] ?? ''));
   const said = Map.groupBy(looked, (column) => cells[column]);
   const words = [...said].map(([word, columns]) => `${word}: ${columns.join(', ')}`);
   return `${cells.start} | ${words.join('; ')} |`;
@@ -244,7 +247,7 @@ const UNTOUCHED: Tampering = {
 };
 const ALL_ROWS = [UNTOUCHED, ...TAMPERINGS];
 
-const HEADER = '| done to the folder | start | what each command says |';
+const HEADER = '| done to the folder | start | what the commands find |';
 
 /** What the page says of each tampering, by its name: a row may have several. */
 const rowsOnPage = (): Map<string, string> => {

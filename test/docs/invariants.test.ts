@@ -4,7 +4,7 @@ import { textOf } from '../support/project-files.ts';
 
 const page = textOf('docs/invariants.md');
 const invariants = [...page.matchAll(/^- \*\*([A-Z]\d)\*\*/gm)].map(([, id = '']) => id);
-const rows = [...page.matchAll(/^\| ([A-Z]\d(?:, [A-Z]\d)*) \| (`test\/.*) \|$/gm)].flatMap(
+const rows = [...page.matchAll(/^- ([A-Z]\d(?:, [A-Z]\d)*): (`test\/.*)$/gm)].flatMap(
   ([, ids = '', files = '']) =>
     ids
       .split(', ')
