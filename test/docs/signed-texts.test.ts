@@ -162,7 +162,7 @@ describe('the page has, to the byte,', () => {
 
   test.each([
     ['with a bound', /^\| `signature` of `LogSealed`/, bounded],
-    ['without one', /^\| the same, where the data has no `eventsMax`/, head],
+    ['without one', /^\| the same, without `eventsMax`/, head],
   ])('the text of a seal %s', (_what, row, data) => {
     const { publicKey, signature, ...sealed } = makeSeal(one, data);
     expect(isSigned(textOf(row, sealed), publicKey, signature)).toBe(true);

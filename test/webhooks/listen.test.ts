@@ -1,10 +1,7 @@
-/**
- * `payments listen --forward-to` and the receivers of the guide: the very messages of an endpoint,
- * forwarded to a receiver that is copied out of the page.
- */
+/** `payments listen --forward-to` and the receivers to copy: the very messages of an endpoint. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -13,7 +10,6 @@ import { runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { NODE, ROOT } from '../support/service.ts';
 import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { allMessages } from '../support/webhook-merchant.ts';
 import { startReceiver, verified, type WebhookReceiver } from '../support/webhook-receiver.ts';
@@ -21,29 +17,21 @@ import { startReceiver, verified, type WebhookReceiver } from '../support/webhoo
 /** A request whose sender keeps the rest of its body. */
 const HELD_BACK = 'POST /hook HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc';
 
-const guide = readFileSync(join(ROOT, 'docs/webhooks.md'), 'utf8');
-const codeOf = (language: string): string =>
-  new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``).exec(guide)?.[1] ?? '';
-
-describe('the receivers of the guide', () => {
-  const folder = temporaryFolder();
-  afterAll(() => folder.remove());
+describe('the receivers to copy', () => {
   const key = endpointKey('a secret of the tests', 'we_1', 1);
 
-  test.each<readonly [string, string, string]>([
-    ['js', 'receiver.mjs', NODE],
+  test.each<readonly [string, string]>([
+    ['receiver.mjs', NODE],
     // Where the machine has no Python, its receiver is not tried.
     ...(spawnSync('python3', ['--version']).status === 0
-      ? [['python', 'receiver.py', 'python3'] as const]
+      ? [['receiver.py', 'python3'] as const]
       : []),
   ])(
     '%s: verifies, refuses forged, old and unsigned messages, takes a repeat for one, and outlives an aborted and a slow one',
-    async (language, name, command) => {
-      const code = codeOf(language);
+    async (name, command) => {
+      const file = join(ROOT, 'examples', name);
       // Short enough to be read before it is copied.
-      expect(code.trim().split('\n').length).toBeLessThanOrEqual(28);
-      const file = join(folder.path, name);
-      writeFileSync(file, code);
+      expect(readFileSync(file, 'utf8').trim().split('\n').length).toBeLessThanOrEqual(40);
       const port = await freePort();
       const child = spawn(command, [file], {
         env: { PATH: process.env.PATH, PORT: String(port), SECRET: secretTextOf(key) },
