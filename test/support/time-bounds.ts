@@ -36,8 +36,6 @@ export const SLOWER_MS_MAX = bound(50);
 export const CROWDED_MS_MAX = bound(250);
 /** A message beside another merchant's endpoints that hang, from its event to its endpoint. */
 export const ARRIVED_MS_MAX = bound(5_000);
-/** A GET beside a scan of the whole log. */
-export const SCANNED_MS_MAX = bound(25);
 /** A search that an index leads to, and one request of any other. */
 export const INDEXED_MS_MAX = bound(1_000);
 export const SEARCHED_MS_MAX = bound(10_000);
