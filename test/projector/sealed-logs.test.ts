@@ -5,7 +5,6 @@ import { readManifest } from '../../cli/export-file.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
 import { LogMisfit } from '../../projector/errors.ts';
 import { readHeadFile, readSealingKey } from '../../projector/seals/key.ts';
-import { rotateSealingKey } from '../../projector/seals/rotate.ts';
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { publicKeyOf } from '../../shared/event-store/seals.ts';
@@ -246,20 +245,6 @@ describe.each(shareOf(NAMES, 1))('on %s', (name) => {
       finding: 'INTACT',
       sealed: { seals: 2, eventsAfter: 0 },
     });
-  });
-
-  test('the key is changed by an event that both keys sign, and either one proves the log', async () => {
-    await log.fill(payments(0, 3));
-    await log.followAndSeal();
-    const old = await key();
-    await rotateSealingKey(log.store(), { keyFile: log.keyFile, keepsHead: true });
-    await log.fill(payments(3, 1));
-    await log.followAndSeal();
-    for (const trusted of [old, await key()]) {
-      const found = await verifyOf(log.store(), {}, undefined, undefined, headOf, trusted);
-      expect(found).toMatchObject({ finding: 'INTACT', sealed: { seals: 3, eventsAfter: 0 } });
-    }
-    expect(await key()).not.toBe(old);
   });
 
   test('read models that are filled anew go on to the seals that the log has', async () => {
