@@ -119,21 +119,11 @@ describe('interface, get: errors', () => {
     ]);
   });
 
-  test('401: no token, a bad one, two of them', async () => {
-    const missing = await service.get(paymentId, { token: null });
-    expectError(missing, 401, 'UNAUTHORIZED', ['the Authorization header is required']);
-    const bad = await service.get(paymentId, { token: 'x.y.z' });
-    expectError(bad, 401, 'UNAUTHORIZED', ['the token format is invalid']);
+  test('401: two Authorization headers, valid ones too', async () => {
     const good = `Bearer ${await token('m_test')}`;
     const twice = { token: null, headers: { authorization: [good, good] } };
-    const two = await service.get(paymentId, twice);
-    expectError(two, 401, 'UNAUTHORIZED', ['the Authorization header must be: Bearer <token>']);
-  });
-
-  test('403: a token that may only write', async () => {
-    const writer = await token('m_test', 'payments:write');
-    expectError(await service.get(paymentId, { token: writer }), 403, 'FORBIDDEN', [
-      'the scope payments:read is required',
+    expectError(await service.get(paymentId, twice), 401, 'UNAUTHORIZED', [
+      'the Authorization header must be: Bearer <token>',
     ]);
   });
 

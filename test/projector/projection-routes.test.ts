@@ -142,21 +142,6 @@ describe('GET /ops/v1/projections', () => {
   });
 });
 
-test('both routes: an operator of all merchants alone', async () => {
-  const { ask } = await open();
-  for (const [method, url] of [
-    ['GET', PLACE],
-    ['POST', `${PLACE}/rebuild`],
-  ] as const) {
-    const ofOne = await ask(method, url, { merchant: 'm_1' });
-    expect([ofOne.status, JSON.parse(ofOne.body).details]).toEqual([
-      403,
-      ['a token of all merchants is required'],
-    ]);
-    expect((await ask(method, url, { scope: 'audit:read' })).status).toBe(403);
-  }
-});
-
 describe('POST /ops/v1/projections/rebuild', () => {
   test.each([
     ['accept=yes', 'accept must be true or false'],
