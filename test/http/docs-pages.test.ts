@@ -13,7 +13,6 @@ import { registerDocs } from '../../query-api/docs/routes.ts';
 import { ERROR_CODES, helpLink } from '../../shared/http/errors.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { SERVICE_ROUTES } from '../../shared/http/server/known-routes.ts';
-import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import {
   type CommandResponse,
@@ -23,6 +22,7 @@ import {
   PAYMENTS,
   token,
 } from '../support/in-process.ts';
+import { silentLog } from '../support/silent-log.ts';
 
 const page = (file: string): string =>
   readFileSync(join(import.meta.dirname, '../..', file), 'utf8');
@@ -234,9 +234,8 @@ test('gaps §1: the known routes are exactly those that the embedded service ser
 });
 
 test('gaps §1: a process that serves none of them rejects another method of a route or page with 405', async () => {
-  const { log } = createLogger({ level: 'silent', destination: 'stdout' });
   const app = buildApp({
-    log,
+    log: silentLog,
     metrics: createMetrics(),
     maxInFlight: 10,
     servedElsewhere: SERVICE_ROUTES,

@@ -6,7 +6,6 @@ import { behindTheStream } from '../../query-api/behind.ts';
 import { getPayment } from '../../query-api/get-payment.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
 import { foldReadModel } from '../../shared/payment/response.ts';
 import {
   expectError,
@@ -18,7 +17,7 @@ import {
   token,
 } from '../support/in-process.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
-import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { appendPayment, timeOf, wholeLife } from '../support/payment-events.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -88,8 +87,7 @@ describe('gaps §9: a document at revision 1 of a longer stream, where others ap
     const folder = temporaryFolder();
     const store = memoryEventStore();
     const readModels = readModelsIn(folder.path, 'read models.db');
-    const events = wholeLife('pay_1').map((event, at) => newEvent(event, timeOf(at)));
-    const stored = await store.append(streamOf('pay_1'), 'none', events);
+    const stored = await appendPayment(store, 'pay_1', wholeLife('pay_1'), timeOf);
     const readModel = foldStream(stored.slice(0, 2), foldReadModel);
     if (readModel === undefined) throw new Error('a read model of nothing');
     const document = { kind: 'readModel', readModel } as const;

@@ -13,13 +13,12 @@ import { streamOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { expectWhole, parsed, withoutRepeats } from '../support/feed-checks.ts';
+import { appendLives, LIFE } from '../support/many-payments.ts';
 import type { MemoryEventStore } from '../support/memory-event-store.ts';
 import type { MemoryFeed } from '../support/memory-feed.ts';
 import { newEvent, refunded } from '../support/payment-events.ts';
 import {
-  appendLives,
   appendOne,
-  LIFE,
   logOf,
   openParts,
   type Parts,
