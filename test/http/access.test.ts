@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { SCOPES, type Scope } from '../../shared/http/auth/principal.ts';
 import { ROUTES, type RouteId, SIGNED } from '../../shared/http/route-table.ts';
-import { expectError, openInProcess, token } from '../support/in-process.ts';
+import { expectError, openInProcess, signToken, token } from '../support/in-process.ts';
 
 const service = await openInProcess();
 afterAll(() => service[Symbol.asyncDispose]());
@@ -24,6 +24,13 @@ const OF_ONE_TOO: RouteId[] = [
   'acknowledgeAttention',
   'listParked',
   'retryParked',
+];
+/** Of these it is recorded who did it, so a token names the person. */
+const BY_A_PERSON: RouteId[] = [
+  'acknowledgeReconciliation',
+  'resolvePayment',
+  'acknowledgeAttention',
+  'acknowledgeBreak',
 ];
 const ONE_ALONE =
   'the token is for all merchants; make one for a single merchant: payments token --merchant <id>';
@@ -57,3 +64,12 @@ describe('A1, A2: a token for each route', () => {
     expectError(one, 403, 'FORBIDDEN', ['a token of all merchants is required']);
   });
 });
+
+test.each(rows.filter(({ id }) => BY_A_PERSON.includes(id as RouteId)))(
+  'gaps §16, §25: $method $path needs a token with sub',
+  async ({ method, path, scope }) => {
+    const nameless = { token: await signToken({ merchant_id: '*', scope }) };
+    const response = await service.ask(method, path.replace(/:\w+/, 'pay_x'), '{', nameless);
+    expectError(response, 403, 'FORBIDDEN', ['this command needs a token with sub']);
+  },
+);

@@ -10,7 +10,6 @@ import {
   type InProcess,
   idOf,
   openInProcess,
-  signToken,
   token,
 } from '../support/in-process.ts';
 import {
@@ -77,20 +76,6 @@ describe('a service whose log was not put back', () => {
     expect(ids).toHaveLength(10);
     expect(new Set(ids).size).toBe(10);
     for (const operationId of ids) expect(operationId).toMatch(/^op_[0-9A-HJKMNP-TV-Z]{26}$/);
-  });
-
-  test.each([
-    ['of one merchant', 'm_test', 'ops:admin'],
-    ['without the scope', '*', 'audit:read'],
-  ])('a token %s acknowledges nothing', async (_name, merchant, scope) => {
-    expect((await acknowledgeAhead(service, merchant, scope)).status).toBe(403);
-  });
-
-  test('gaps §25: and neither does one without a sub, because it is recorded who did', async () => {
-    const nameless = await signToken({ merchant_id: '*', scope: 'ops:admin' });
-    const path = '/ops/v1/reconcile/acknowledge';
-    const refused = await service.ask('POST', path, undefined, { token: nameless });
-    expectError(refused, 403, 'FORBIDDEN', ['this command needs a token with sub']);
   });
 });
 
