@@ -2,16 +2,13 @@
  * What is shown of a payment whose events were changed in the store (L3): the change is named wherever
  * its stream is read, nothing is derived from it, and no command and no GET works on it.
  */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { readBreakLine } from '../../audit/export-lines.ts';
 import { GENESIS_HASH, hashOf, linkLog } from '../../shared/event-store/chain.ts';
 import { eventsOf, NDJSON, openAuditStory } from '../support/audit-story.ts';
-import { runCli } from '../support/cli.ts';
-import { expectError, idOf, token } from '../support/in-process.ts';
+import { expectError, idOf } from '../support/in-process.ts';
 import { openRows, type Rows } from '../support/tampering.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const { service, read, own, other, story, stop } = await openAuditStory();
 afterAll(() => stop());
@@ -137,47 +134,6 @@ describe('a payment whose last event was changed, with its hash', () => {
       status: 503,
       error: 'SERVICE_UNAVAILABLE',
     });
-  });
-});
-
-describe('an export of a payment whose last event was changed, with its hash', () => {
-  const folder = temporaryFolder();
-  let paymentId: string;
-  let env: Record<string, string>;
-  let restore: () => void;
-  beforeAll(async () => {
-    const fields = { captureNow: true };
-    paymentId = idOf(await service.create(fields, { token: await token('m_broken') }));
-    restore = tamper(
-      paymentId,
-      2,
-      (text) => text.replace('"amount":2500', '"amount":9500'),
-      ownHash,
-    );
-    env = {
-      PAYMENTS_URL: await service.listen(),
-      PAYMENTS_TOKEN: await token('m_broken', 'audit:read'),
-    };
-  });
-  afterAll(() => {
-    restore();
-    folder.remove();
-  });
-
-  test.each(['of the payment', 'of its merchant'])('%s ends with 3', async (of) => {
-    const out = join(folder.path, `${of}.jsonl`);
-    const args = of === 'of the payment' ? [paymentId] : [];
-    const { code, stdout, stderr } = await runCli(['export', ...args, '--out', out], env);
-    expect([code, stdout]).toEqual([3, expect.stringMatching(/^3 events, head /)]);
-    expect(stderr).toContain(
-      `(stream payment-${paymentId}, revision 2): it does not follow in the log`,
-    );
-    expect(readFileSync(out, 'utf8').trimEnd().split('\n')).toHaveLength(3);
-  });
-
-  test('is marked on the pages of the log', async () => {
-    const { json } = await read('/events', await token('m_broken', 'audit:read'));
-    expect(json.broken).toMatchObject({ revision: 2, reason: 'it does not follow in the log' });
   });
 });
 

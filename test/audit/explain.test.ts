@@ -2,15 +2,15 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
+import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { openAuditStory, type TimelineEvent } from '../support/audit-story.ts';
 import { expectError, idOf, leaveUnresolved } from '../support/in-process.ts';
 import {
+  appendPayment,
   authorized,
   captureDeclined,
   captureRequested,
   created,
-  newEvent,
   operationId,
   outcomeConfirmed,
 } from '../support/payment-events.ts';
@@ -130,10 +130,7 @@ describe('docs/audit.md: explain says whether a command would be allowed now', (
       service.restart(async (folder) => {
         const file = join(folder, 'events.sqlite');
         const store = await openSqliteEventStore({ file });
-        for (const [paymentId, events] of payments) {
-          const stored = events.map((event) => newEvent(event));
-          await store.append(streamOf(paymentId), 'none', stored);
-        }
+        for (const [paymentId, events] of payments) await appendPayment(store, paymentId, events);
         await store.close();
         const log = openRows(file);
         const teleported = (text: string) =>

@@ -13,14 +13,14 @@ import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../shared/event-store/sqlite/event-store.ts';
-import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
+import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import type { ParkedPayment } from '../../shared/read-models/port.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { openInProcess, token } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument } from '../support/memory-feed.ts';
-import { authorized, created, newEvent, operationId } from '../support/payment-events.ts';
+import { appendPayment, authorized, created, operationId } from '../support/payment-events.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -61,11 +61,7 @@ const scheduled = async (
 ) => {
   const { clock, worked, nowMs, documents, store } = { ...sharedParts(), ...others };
   if (events.length > 0)
-    await store.append(
-      streamOf('pay_1'),
-      'none',
-      events.map((event) => newEvent(event, new Date(nowMs()).toISOString())),
-    );
+    await appendPayment(store, 'pay_1', events, () => new Date(nowMs()).toISOString());
   const lines: [level: string, message: string][] = [];
   const logTo = (level: string) => (_fields: object, message: string) => {
     lines.push([level, message]);

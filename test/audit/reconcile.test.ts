@@ -17,6 +17,7 @@ import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events
 import type { Operation } from '../../shared/payment/state.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import {
+  appendPayment,
   authorized,
   captured,
   captureObserved,
@@ -75,8 +76,7 @@ const ledgerOf = (entries: LedgerEntry[]) => ({
 
 const storeOf = async (events: PaymentEvent[]) => {
   const store = memoryEventStore();
-  const made = events.map((event) => newEvent(event));
-  if (made.length > 0) await store.append(streamOf('pay_1'), 'none', made);
+  if (events.length > 0) await appendPayment(store, 'pay_1', events);
   return store;
 };
 
@@ -350,9 +350,7 @@ describe('an outcome that no intent asked for never agrees', () => {
       'MISSING_AT_PROVIDER',
     ],
   ])('a refund that is stored twice, %s, is once too many', async (_when, provider, kind) => {
-    const store = memoryEventStore();
-    const events = [...once, refunded({ amount: 500 })].map((event) => newEvent(event));
-    await store.append(streamOf('pay_1'), 'none', events);
+    const store = await storeOf([...once, refunded({ amount: 500 })]);
     const { ok, differences } = await reconcile({ store, provider });
     expect({ ok, differences }).toMatchObject({
       ok: false,
@@ -372,8 +370,7 @@ describe('a log that cannot be read whole', () => {
     const folder = temporaryFolder();
     const file = join(folder.path, 'events.sqlite');
     const store = await openSqliteEventStore({ file });
-    const life = wholeLife('pay_1').map((event) => newEvent(event));
-    await store.append(streamOf('pay_1'), 'none', life);
+    await appendPayment(store, 'pay_1', wholeLife('pay_1'));
     const { rows, write, close } = openRows(file);
     write(rows.map((row, n) => (n === 5 ? { ...row, text: row.text.replace('800', '900') } : row)));
     close();
@@ -418,11 +415,7 @@ describe('a reconciliation in bounded memory', () => {
     const store = memoryEventStore();
     for (const { paymentId, operationId: id } of entries) {
       const events = [created({ paymentId, operationId: id }), authorized({ operationId: id })];
-      await store.append(
-        streamOf(paymentId),
-        'none',
-        events.map((event) => newEvent(event)),
-      );
+      await appendPayment(store, paymentId, events);
     }
     const result = await reconcile({ store, provider: ofPages(entries), waitingMax: 150 });
     expect(result).toMatchObject({ ok: true, operations: 600, entries: 600, notCompared: 0 });
@@ -436,11 +429,7 @@ describe('a reconciliation in bounded memory', () => {
         created({ paymentId: `pay_${n}`, operationId: id }),
         failed({ operationId: id, outcome: 'NOT_SENT' }),
       ];
-      await store.append(
-        streamOf(`pay_${n}`),
-        'none',
-        events.map((event) => newEvent(event)),
-      );
+      await appendPayment(store, `pay_${n}`, events);
     }
     const late = entry({ operationId: operationId(7), paymentId: 'pay_7' });
     const result = await reconcile({ store, provider: ofPages([late]), waitingMax: 150 });
@@ -478,11 +467,7 @@ describe('M5: what happens during the comparison is no difference', () => {
         const page = await ledger(after);
         pages += 1;
         if (pages === 1) {
-          await store.append(
-            streamOf('pay_1'),
-            'none',
-            authorization.map((e) => newEvent(e)),
-          );
+          await appendPayment(store, 'pay_1', authorization);
           entries.push(entry());
         }
         return page;

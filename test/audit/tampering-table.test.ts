@@ -9,18 +9,16 @@ import { openService, type Service } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
-import { createLogger } from '../../shared/runtime/log.ts';
 import { runCli } from '../support/cli.ts';
 import { APPROVED, PAYMENTS, payment, SECRET, token } from '../support/in-process.ts';
 import { shareOf, timesOf } from '../support/long-run-share.ts';
 import { ROOT } from '../support/service.ts';
+import { silentLog } from '../support/silent-log.ts';
 import { KEY_FILE, TAMPERINGS, type Tampering, type Target } from '../support/tampered-folders.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const MERCHANT = 'm_test';
-const { log } = createLogger({ level: 'silent', destination: 'stdout' });
-
 const keyOf = (folder: string) => ({ SEALING_KEY_FILE: join(folder, KEY_FILE) });
 
 /** Opens the service as `npm start` does. A refused start leaves nothing open, as a process would. */
@@ -34,7 +32,7 @@ const open = async (dataDir: string): Promise<Service> => {
     return own;
   };
   try {
-    return await openService(read.config, folder, log, () => undefined, { store });
+    return await openService(read.config, folder, silentLog, () => undefined, { store });
   } catch (error) {
     await opened?.close();
     folder.release();

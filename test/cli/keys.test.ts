@@ -1,4 +1,4 @@
-/** `payments keys`: the key that seals the log, for auditors and for its change. */
+/** `payments keys`, for auditors and for its change; what a key and the seals say of an exported file. */
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,13 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { runCli } from '../support/cli.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-logs.ts';
 import { silent } from '../support/silent-log.ts';
-import { exportLog, type LogUnderTest, openFilledLog } from '../support/tampering.ts';
+import {
+  exportLog,
+  type LogUnderTest,
+  openFilledLog,
+  openRows,
+  rewritten,
+} from '../support/tampering.ts';
 
 let log: LogUnderTest;
 let keyFile: string;
@@ -28,17 +34,19 @@ afterAll(() => log.close());
 
 const cli = (...args: string[]) => runCli(args, { DATA_DIR: log.folder, NO_COLOR: '1' });
 
-describe('verify --file --key', () => {
+describe('verify and events --file --key', () => {
   let out: string;
+  const events = (file: string, ...args: string[]) =>
+    cli('events', 'pay_0', '--file', file, ...args);
   const keyOf = async (name: string): Promise<string> => {
     const file = join(log.folder, name);
     writeFileSync(file, (await cli('keys', 'show')).stdout);
     return file;
   };
-  const exported = async (name: string): Promise<string> => {
+  const exported = async (name: string, from?: string): Promise<string> => {
     const store = await openSqliteEventStore({ file: log.file });
     try {
-      return (await exportLog({ ...log, store }, join(log.folder, name))).out;
+      return (await exportLog({ ...log, store }, join(log.folder, name), from)).out;
     } finally {
       await store.close();
     }
@@ -58,6 +66,8 @@ describe('verify --file --key', () => {
         ),
       ]);
       expect(stdout).not.toContain('not checked');
+      for (const state of [[], ['--state']])
+        expect(await events(out, '--key', key, ...state)).toMatchObject({ code: 0, stderr: '' });
     }
     const strange = join(log.folder, 'strange.pem');
     const { publicKey } = generateKeyPairSync('ed25519');
@@ -69,6 +79,29 @@ describe('verify --file --key', () => {
         /line 37, position 37 \(stream log-seals, .* it was sealed with another key/,
       ),
     ]);
+    expect(await events(out, '--key', strange)).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('it was sealed with another key'),
+    });
+  });
+
+  test('finds the events of a payment forged before a seal, every hash and the manifest right', async () => {
+    const { rows, write, restore, close } = openRows(log.file);
+    const toThief = (text: string) => text.replace('"merchantId":"m_0"', '"merchantId":"m_9"');
+    write(rewritten(rows, 0, toThief));
+    const forged = await exported('forged.jsonl');
+    restore();
+    close();
+    for (const args of [[], ['--state'], ['--key', keyFile]]) {
+      const { code, stdout, stderr } = await events(forged, ...args);
+      expect([code, stderr]).toEqual([
+        3,
+        expect.stringMatching(
+          /is not as it was exported, so it is not proven .* position 37: the log is not the one that was sealed at position 36; next: payments verify --file/,
+        ),
+      ]);
+      expect(stdout).not.toBe('');
+    }
   });
 
   test('says without a key that the seals were not checked against one, and wants seals with one', async () => {
@@ -79,18 +112,29 @@ describe('verify --file --key', () => {
     ]);
     const key = join(log.folder, 'newer.pem');
     const bare = await openFilledLog();
-    const none = await cli('verify', '--file', (await exportLog(bare)).out, '--key', key);
+    const { out: unsealed } = await exportLog(bare);
+    const part = await exported('part.jsonl', '12');
+    for (const none of [
+      await cli('verify', '--file', unsealed, '--key', key),
+      await events(unsealed, '--key', key),
+      await events(part, '--key', key),
+    ])
+      expect([none.code, none.stderr]).toEqual([
+        1,
+        expect.stringMatching(/has no seal and no signed manifest, so \S+ proves/),
+      ]);
+    expect((await events(unsealed)).code).toBe(0);
     await bare.close();
-    expect([none.code, none.stderr]).toEqual([
-      1,
-      expect.stringMatching(/has no seal and no signed manifest, so \S+ proves/),
-    ]);
     const secret = await cli('verify', '--file', out, '--key', out);
     expect([secret.code, secret.stderr]).toEqual([
       1,
       expect.stringMatching(/holds no Ed25519 key/),
     ]);
-    expect((await cli('verify', '--all', '--key', key)).code).toBe(2);
+    for (const args of [
+      ['verify', '--all'],
+      ['events', 'pay_0'],
+    ])
+      expect((await cli(...args, '--key', key)).code).toBe(2);
   });
 });
 

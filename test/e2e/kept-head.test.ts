@@ -1,5 +1,4 @@
 /** What was written after the last seal: kept beside the key each second, so that it cannot be written anew. */
-import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -81,19 +80,6 @@ const CHANGES = [
   { what: 'whose first payment was given to another merchant', how: ofThief },
   { what: 'whose last events were cut off', how: (rows: Row[]) => rows.slice(0, -2) },
 ];
-
-test('a head file that is a pipe, or the key itself, stops the start with one line that names its setting', async () => {
-  const pipe = join(folder.path, 'pipe');
-  execFileSync('mkfifo', [pipe]);
-  for (const [file, said] of [
-    [pipe, 'is a link, a folder, a pipe or a device'],
-    [env.SEALING_KEY_FILE ?? '', 'is the sealing key itself'],
-  ] as const) {
-    const lines = await rejection({ dataDir, env: { ...env, SEALED_HEAD_FILE: file } });
-    expectOneLine(lines, `SEALED_HEAD_FILE: ${file}`, said);
-  }
-  expect(readFileSync(env.SEALING_KEY_FILE ?? '', 'utf8')).toContain('PRIVATE KEY');
-}, 120_000);
 
 describe('a log after its last seal', () => {
   test.each(shareOf(CHANGES, 1))(

@@ -9,9 +9,7 @@ import { expect, test } from '@jest/globals';
 import sale from '../../examples/sale.json' with { type: 'json' };
 import { SECRET, token } from '../support/in-process.ts';
 import { entriesOfLedger, expectLedgerMatchesLog } from '../support/ledger-and-log.ts';
-import { testOfLongRun } from '../support/long-run-share.ts';
 import { commandsOf, runCommandOf, runInShell } from '../support/operations-page.ts';
-import { providerHere } from '../support/provider-here.ts';
 import { type CommandResponse, startService } from '../support/service.ts';
 import { startServiceHere } from '../support/service-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -27,15 +25,16 @@ const outcomeOf = ({ status, json }: CommandResponse) => ({
   transactions: json.transactions.map(({ id, type, amount }) => ({ id, type, amount })),
 });
 
-/** The drill over one folder; gives the restored one. `ledgerDir` holds the ledger, the service's own where left out. */
-const drill = async (folder: string, settings: NodeJS.ProcessEnv, ledgerDir?: string) => {
+test('backup, charge, restore, acknowledge, repeat: the provider has one charge', async () => {
+  using temporary = temporaryFolder();
+  const folder = temporary.path;
   const headers = {
     authorization: `Bearer ${await token('m_demo')}`,
     'idempotency-key': 'order-1',
   };
   const dataDir = join(folder, 'data');
-  await using service = await startServiceHere({ dataDir, env: settings });
-  const own = { ...settings, DATA_DIR: dataDir, PORT: String(service.port) };
+  await using service = await startServiceHere({ dataDir, env: SETTINGS });
+  const own = { ...SETTINGS, DATA_DIR: dataDir, PORT: String(service.port) };
   expect(
     (await service.post(PAYMENTS, sale, { ...headers, 'idempotency-key': 'before' })).status,
   ).toBe(200);
@@ -48,9 +47,9 @@ const drill = async (folder: string, settings: NodeJS.ProcessEnv, ledgerDir?: st
   const [copy = ''] = commandsOf('restore', folder).split('\n');
   expect(await runInShell(copy, {})).toMatchObject({ code: 0 });
   const ledger = 'provider-ledger.sqlite';
-  if (ledgerDir === undefined) copyFileSync(join(dataDir, ledger), join(restored, ledger));
-  await using again = await startService({ dataDir: restored, env: settings });
-  const there = { ...settings, DATA_DIR: restored, PORT: String(again.port) };
+  copyFileSync(join(dataDir, ledger), join(restored, ledger));
+  await using again = await startService({ dataDir: restored, env: SETTINGS });
+  const there = { ...SETTINGS, DATA_DIR: restored, PORT: String(again.port) };
   expect((await again.post(PAYMENTS, sale, headers)).json).toMatchObject({
     error: 'SERVICE_UNAVAILABLE',
     details: [expect.anything(), expect.stringContaining('payments reconcile --acknowledge')],
@@ -71,23 +70,6 @@ const drill = async (folder: string, settings: NodeJS.ProcessEnv, ledgerDir?: st
   expect(outcomeOf(await again.post(PAYMENTS, sale, headers))).toEqual(outcomeOf(first));
   again.kill('SIGTERM');
   expect(await again.exited).toMatchObject({ code: 0 });
-  return restored;
-};
-
-test('backup, charge, restore, acknowledge, repeat: the provider has one charge', async () => {
-  using folder = temporaryFolder();
-  const restored = await drill(folder.path, SETTINGS);
   expect((await expectLedgerMatchesLog(restored)).size).toBe(2);
   expect(await entriesOfLedger(restored)).toHaveLength(2);
-});
-
-testOfLongRun('the same with a provider over HTTP, which is not put back either', async () => {
-  using folder = temporaryFolder();
-  const provider = await providerHere(join(folder.path, 'provider-ledger.sqlite'));
-  const settings = { ...SETTINGS, PROVIDER_URL: provider.url };
-  const restored = await drill(folder.path, settings, folder.path).finally(
-    provider[Symbol.asyncDispose],
-  );
-  expect((await expectLedgerMatchesLog(restored, folder.path)).size).toBe(2);
-  expect(await entriesOfLedger(folder.path)).toHaveLength(2);
 });

@@ -1,8 +1,6 @@
 /** gaps §21: the shopper authenticates through the provider. */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { createLogger } from '../../shared/runtime/log.ts';
 import { httpServer } from '../support/faulty-server.ts';
 import {
   type CommandResponse,
@@ -217,35 +215,7 @@ describe('while the shopper is waited for', () => {
     const explained = await service.ask('GET', path, undefined, admin);
     expect(explained.json).toMatchObject({ allowed: false, code: 'CAPTURE_NOT_ALLOWED' });
   });
-
-  test('its address is in no file but the provider’s, and in no log line', async () => {
-    const folder = temporaryFolder();
-    const file = join(folder.path, 'log');
-    const { log, flush } = createLogger({ level: 'trace', destination: { file } });
-    const own = await openInProcess({}, log);
-    try {
-      const secret = String(nextOf(await create(own, 'secret'))?.url)
-        .split('/')
-        .at(-1) as string;
-      await own.listen();
-      expect(nextOf(await create(own, 'secret'))?.url).toContain(secret);
-      flush();
-      const texts = filesOf(own.dataDir).map((one) => readFileSync(one, 'latin1'));
-      expect(texts.join('')).toContain('PaymentAuthenticationRequested');
-      expect(
-        [...texts, readFileSync(file, 'utf8')].filter((text) => text.includes(secret)),
-      ).toEqual([]);
-    } finally {
-      await own[Symbol.asyncDispose]();
-      folder.remove();
-    }
-  });
 });
-
-const filesOf = (dataDir: string): string[] =>
-  readdirSync(dataDir, { recursive: true })
-    .map((name) => join(dataDir, String(name)))
-    .filter((file) => statSync(file).isFile() && !file.includes('provider-ledger'));
 
 describe('a shopper who does not come in time', () => {
   test('the payment is FAILED by the fence, and a repeat under the key is told so', async () => {

@@ -161,25 +161,6 @@ describe.each(CHANGES)('interface, %s: errors', (change) => {
     expectError(card, 400, 'INVALID_REQUEST', ['the request must not hold the card number']);
   });
 
-  test('403: a token that may only read, and one of all merchants', async () => {
-    const reader = await token('m_test', 'payments:read');
-    expectError(
-      await service.change(change, suited(change), '{', { token: reader }),
-      403,
-      'FORBIDDEN',
-      ['the scope payments:write is required'],
-    );
-    const all = await token('*');
-    expectError(
-      await service.change(change, suited(change), '{', { token: all }),
-      403,
-      'FORBIDDEN',
-      [
-        'the token is for all merchants; make one for a single merchant: payments token --merchant <id>',
-      ],
-    );
-  });
-
   test("404: unknown, and another merchant's in the same bytes", async () => {
     const unknown = await service.change(change, UNKNOWN_ID);
     expectError(unknown, 404, 'PAYMENT_NOT_FOUND');

@@ -235,23 +235,7 @@ describe('interface, create: 400', () => {
   });
 });
 
-describe('interface, create: 401, 403, 413, 422, 429, 503', () => {
-  test.each<[string, string | null, string]>([
-    ['no token', null, 'the Authorization header is required'],
-    ['no JWT', 'rubbish', 'the token format is invalid'],
-  ])('401: %s', async (_name, bad, detail) => {
-    const response = await service.create({}, { token: bad });
-    expectError(response, 401, 'UNAUTHORIZED', [detail]);
-    expect(response.headers).toMatchObject({ 'www-authenticate': 'Bearer' });
-  });
-
-  test('403: a token that may only read', async () => {
-    const reader = await token('m_test', 'payments:read');
-    expectError(await service.create({}, { token: reader }), 403, 'FORBIDDEN', [
-      'the scope payments:write is required',
-    ]);
-  });
-
+describe('interface, create: 413, 422, 429, 503', () => {
   test('413: a body above 64 KiB; one of 64 KiB is read', async () => {
     const padded = (bytes: number): string => {
       const text = JSON.stringify(payment());

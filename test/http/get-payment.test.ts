@@ -6,7 +6,6 @@ import { behindTheStream } from '../../query-api/behind.ts';
 import { getPayment } from '../../query-api/get-payment.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
 import { foldReadModel } from '../../shared/payment/response.ts';
 import {
   expectError,
@@ -18,7 +17,7 @@ import {
   token,
 } from '../support/in-process.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
-import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { appendPayment, timeOf, wholeLife } from '../support/payment-events.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -88,8 +87,7 @@ describe('gaps §9: a document at revision 1 of a longer stream, where others ap
     const folder = temporaryFolder();
     const store = memoryEventStore();
     const readModels = readModelsIn(folder.path, 'read models.db');
-    const events = wholeLife('pay_1').map((event, at) => newEvent(event, timeOf(at)));
-    const stored = await store.append(streamOf('pay_1'), 'none', events);
+    const stored = await appendPayment(store, 'pay_1', wholeLife('pay_1'), timeOf);
     const readModel = foldStream(stored.slice(0, 2), foldReadModel);
     if (readModel === undefined) throw new Error('a read model of nothing');
     const document = { kind: 'readModel', readModel } as const;
@@ -119,21 +117,11 @@ describe('interface, get: errors', () => {
     ]);
   });
 
-  test('401: no token, a bad one, two of them', async () => {
-    const missing = await service.get(paymentId, { token: null });
-    expectError(missing, 401, 'UNAUTHORIZED', ['the Authorization header is required']);
-    const bad = await service.get(paymentId, { token: 'x.y.z' });
-    expectError(bad, 401, 'UNAUTHORIZED', ['the token format is invalid']);
+  test('401: two Authorization headers, valid ones too', async () => {
     const good = `Bearer ${await token('m_test')}`;
     const twice = { token: null, headers: { authorization: [good, good] } };
-    const two = await service.get(paymentId, twice);
-    expectError(two, 401, 'UNAUTHORIZED', ['the Authorization header must be: Bearer <token>']);
-  });
-
-  test('403: a token that may only write', async () => {
-    const writer = await token('m_test', 'payments:write');
-    expectError(await service.get(paymentId, { token: writer }), 403, 'FORBIDDEN', [
-      'the scope payments:read is required',
+    expectError(await service.get(paymentId, twice), 401, 'UNAUTHORIZED', [
+      'the Authorization header must be: Bearer <token>',
     ]);
   });
 

@@ -7,7 +7,6 @@ import {
   expectError,
   openInProcess,
   PAYMENTS,
-  signToken,
   token,
 } from '../support/in-process.ts';
 
@@ -142,18 +141,6 @@ describe('interface, list: errors', () => {
     ['stauts=CAPTURED', 'the parameters are status, from, to, merchantReference, limit, cursor'],
   ])('400: %s', async (query, detail) => {
     expectError(await list(`?${query}`), 400, 'INVALID_REQUEST', [detail]);
-  });
-
-  test('401 without a token, 403 without payments:read, 403 for all merchants', async () => {
-    const anonymous = await service.ask('GET', PAYMENTS, undefined, { token: null });
-    expectError(anonymous, 401, 'UNAUTHORIZED', ['the Authorization header is required']);
-    const writer = await token('m_test', 'payments:write');
-    const details = ['the scope payments:read is required'];
-    expectError(await list('', writer), 403, 'FORBIDDEN', details);
-    const all = await signToken({ merchant_id: '*', sub: 'auditor' });
-    expectError(await list('', all), 403, 'FORBIDDEN', [
-      'the token is for all merchants; make one for a single merchant: payments token --merchant <id>',
-    ]);
   });
 });
 

@@ -3,28 +3,20 @@
  * happened since. A merchant who repeats a key reaches the provider with the operation id that it
  * knows, gets the first outcome, and the log has it again.
  */
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { startStandIn } from '../support/eventstoredb-stand-in.ts';
 import {
   type CommandResponse,
   expectError,
   type InProcess,
   idOf,
   openInProcess,
-  signToken,
   token,
 } from '../support/in-process.ts';
-import { shareOf } from '../support/long-run-share.ts';
 import {
   acknowledge as acknowledgeAhead,
   backUp as backUpLog,
   putBack,
 } from '../support/put-back.ts';
-import { openOverStripe } from '../support/stripe-service.ts';
-import { until } from '../support/until.ts';
 
 let service: InProcess;
 
@@ -35,13 +27,6 @@ const acknowledge = (): Promise<CommandResponse> => acknowledgeAhead(service);
 const restoreAndAcknowledge = async (): Promise<void> => {
   await restore();
   expect((await acknowledge()).json).toMatchObject({ acknowledged: true });
-};
-
-/** The response without what its events were stored at: id, status, sums, transaction ids. */
-const outcomeOf = ({ status, json }: CommandResponse) => {
-  const { paymentId, status: state, amount, capturedAmount, refundedAmount } = json;
-  const transactions = json.transactions.map(({ id, type, amount: sum }) => ({ id, type, sum }));
-  return { status, paymentId, state, amount, capturedAmount, refundedAmount, transactions };
 };
 
 describe('a service whose log was not put back', () => {
@@ -91,20 +76,6 @@ describe('a service whose log was not put back', () => {
     expect(ids).toHaveLength(10);
     expect(new Set(ids).size).toBe(10);
     for (const operationId of ids) expect(operationId).toMatch(/^op_[0-9A-HJKMNP-TV-Z]{26}$/);
-  });
-
-  test.each([
-    ['of one merchant', 'm_test', 'ops:admin'],
-    ['without the scope', '*', 'audit:read'],
-  ])('a token %s acknowledges nothing', async (_name, merchant, scope) => {
-    expect((await acknowledgeAhead(service, merchant, scope)).status).toBe(403);
-  });
-
-  test('gaps §25: and neither does one without a sub, because it is recorded who did', async () => {
-    const nameless = await signToken({ merchant_id: '*', scope: 'ops:admin' });
-    const path = '/ops/v1/reconcile/acknowledge';
-    const refused = await service.ask('POST', path, undefined, { token: nameless });
-    expectError(refused, 403, 'FORBIDDEN', ['this command needs a token with sub']);
   });
 });
 
@@ -174,80 +145,3 @@ describe('a service whose provider is ahead of its log', () => {
     expectReadOnly(await service.create());
   });
 });
-
-describe('the same where the event store is a server, whose file is put back', () => {
-  test('a repeat gets its first outcome and is charged once', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'payments-events-'));
-    const file = join(folder, 'events.jsonl');
-    let server = await startStandIn({ file });
-    const port = Number(/:(\d+)\?/.exec(server.url)?.[1]);
-    await using onServer = await openInProcess({
-      EVENTSTOREDB_URL: server.url,
-      IDEMPOTENCY_SECRET: 'one secret of the tests, 32 bytes long at least',
-      WEBHOOK_SECRET: 'one secret of the tests, 32 bytes long at least',
-    });
-    const send = () => onServer.create({ captureNow: true }, { key: 'k' });
-    await onServer.create();
-    copyFileSync(file, `${file}.backup`);
-    const first = await send();
-    const before = await onServer.ledger();
-    await onServer.restart(async (dataDir) => {
-      await server.close();
-      copyFileSync(`${file}.backup`, file);
-      for (const end of ['', '-wal', '-shm'])
-        rmSync(join(dataDir, `read-models.sqlite${end}`), { force: true });
-      server = await startStandIn({ file, port });
-    });
-    expect((await send()).status).toBe(503);
-    expect((await acknowledgeAhead(onServer)).json).toMatchObject({
-      acknowledged: true,
-      operations: 1,
-    });
-    expect(outcomeOf(await send())).toEqual(outcomeOf(first));
-    expect(await onServer.ledger()).toEqual(before);
-    await server.close();
-    rmSync(folder, { recursive: true });
-  });
-});
-
-/** More of others are newer at Stripe than are looked through. */
-const OTHERS = 2_100;
-
-const SEARCHES = [
-  ['the account has no search', false],
-  ['search finds the newest of ours', true],
-] as const;
-
-test.each(shareOf(SEARCHES, 1))(
-  `gaps §17: no money moves behind ${OTHERS} newer objects of others until it is acknowledged; %s`,
-  async (_name, searches) => {
-    await using over = await openOverStripe();
-    const { double, service: paying } = over;
-    const { intents, dashboard } = double.books;
-    const charges = () =>
-      [...intents.values()].filter(({ latest_charge: charge }) => charge !== null).length;
-    const pay = (key: string) => paying.create({ captureNow: true }, { key });
-    expect((await pay('before')).status).toBe(200);
-    backUpLog(paying);
-    expect((await pay('charged')).status).toBe(200);
-    for (let made = 0; made < OTHERS; made += 1) dashboard.open();
-    // A day later Stripe would not replay the request.
-    double.prune();
-    if (!searches) double.endSearch();
-    await putBack(paying);
-
-    const isCompared = async () => (await pay('new')).text.includes('--acknowledge');
-    await until('Stripe is compared', isCompared);
-    for (const key of ['charged', 'new']) {
-      const refused = await pay(key);
-      expect([refused.status, refused.json.error]).toEqual([503, 'SERVICE_UNAVAILABLE']);
-      expect(refused.text).toContain('payments reconcile --acknowledge');
-    }
-    expect((await paying.ask('GET', '/api/v1/payments')).status).toBe(200);
-    expect(charges()).toBe(2);
-
-    expect((await acknowledgeAhead(paying)).status).toBe(200);
-    expect((await pay('new')).status).toBe(200);
-    expect(charges()).toBe(3);
-  },
-);

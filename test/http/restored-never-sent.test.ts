@@ -16,7 +16,7 @@ import {
   signToken,
   token,
 } from '../support/in-process.ts';
-import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
+import { shareOf } from '../support/long-run-share.ts';
 import { acknowledge, backUp, putBack } from '../support/put-back.ts';
 import { until } from '../support/until.ts';
 
@@ -107,44 +107,6 @@ describe('a repeat under a key in a log that was put back and acknowledged', () 
       expect(await approvals()).toEqual(before);
     },
   );
-
-  test.each(shareOf(Object.keys(COMMANDS) as Command[], 1))(
-    'the circuit breaker that holds a %s back proves nothing either',
-    async (command) => {
-      service = await openInProcess(NO_RETRIES);
-      const { send, id } = await lose(command);
-      const before = await approvals();
-      service.faults.away = true;
-      for (let n = 0; n < 5; n += 1) await service.create();
-      service.faults.away = false;
-      service.faults.respondsToLookUps = false;
-      const calls = service.faults.calls.length;
-      expectUnknown(await send(), id);
-      expect(service.faults.calls).toHaveLength(calls);
-      service.faults.respondsToLookUps = true;
-      expect((await send()).status).toBe(200);
-      expect(await approvals()).toEqual(before);
-    },
-  );
-
-  testOfLongRun('a full queue at the provider proves nothing either', async () => {
-    service = await openInProcess({ ...NO_RETRIES, MAX_IN_FLIGHT: '4096' });
-    const { send, id } = await lose('create');
-    const holds = Array.from({ length: 256 }, () => service.faults.holdNext());
-    const held = Array.from({ length: 256 + 1024 }, () => service.create());
-    await Promise.all(holds.map(({ begun }) => begun));
-    await until('the queue is full', async () => {
-      const { status, headers } = await service.create({ amount: 1 });
-      return status === 503 && headers.location !== undefined;
-    });
-    service.faults.respondsToLookUps = false;
-    expectUnknown(await send(), id);
-    service.faults.respondsToLookUps = true;
-    for (const { release } of holds) release();
-    await Promise.all(held);
-    expect((await send()).status).toBe(200);
-    expect((await approvals()).filter((one) => one === 'SALE 6543')).toHaveLength(1);
-  });
 
   test('a reference that must be unique keeps a second key from charging the order again', async () => {
     service = await openInProcess({ ...NO_RETRIES, MERCHANT_REFERENCE: 'unique' });

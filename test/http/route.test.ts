@@ -7,8 +7,8 @@ import { createAuthHooks } from '../../shared/http/auth/hooks.ts';
 import type { Read } from '../../shared/http/request.ts';
 import { type Input, parsePaymentId, type Route, registerRoutes } from '../../shared/http/route.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
-import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
+import { silentLog } from '../support/silent-log.ts';
 
 const READING_MS = 20;
 
@@ -49,8 +49,7 @@ const nameOf = (rawHeaders: readonly string[]) =>
 
 beforeEach(() => {
   given = undefined;
-  const { log } = createLogger({ level: 'silent', destination: 'stdout' });
-  app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10 });
+  app = buildApp({ log: silentLog, metrics: createMetrics(), maxInFlight: 10 });
   const authHooks = createAuthHooks({
     authenticator: {
       authenticate: (rawHeaders) =>

@@ -39,25 +39,6 @@ const attention = async (): Promise<{ reason: string; what: string }[]> => {
   return (json as unknown as { items: { reason: string; what: string }[] }).items;
 };
 
-test('a capture, one of a part, and a cancel, each of a payment that was authorized long ago', async () => {
-  const all = [await authorizedLongAgo(), await authorizedLongAgo(), await authorizedLongAgo()];
-  const [whole, part, canceled] = all as [Made, Made, Made];
-  double.books.dashboard.capture(whole.intent.id);
-  double.books.dashboard.capture(part.intent.id, 1000);
-  double.books.dashboard.cancel(canceled.intent.id, 'duplicate');
-  await untilShown(whole.paymentId, ['CAPTURED', 2500, 0]);
-  await untilShown(part.paymentId, ['CAPTURED', 1000, 0]);
-  await untilShown(canceled.paymentId, ['VOIDED', 0, 0]);
-});
-type Made = Awaited<ReturnType<typeof authorizedLongAgo>>;
-
-test('what Stripe did not say is asked about at the next look again', async () => {
-  const { paymentId, intent } = await authorizedLongAgo();
-  for (let times = 0; times < 2; times += 1) double.plan('read', '500 before acting');
-  double.books.dashboard.capture(intent.id);
-  await untilShown(paymentId, ['CAPTURED', 2500, 0]);
-});
-
 test('without the permission for events a person is told, the rest is looked at, and what was missed comes later', async () => {
   const { paymentId, intent } = await authorizedLongAgo();
   const { paymentId: sold, intent: sale } = await authorizedLongAgo();

@@ -126,17 +126,6 @@ describe('PROVIDER=stripe', () => {
     });
   });
 
-  test('a void that was never sent is repeated after a cancel in the Dashboard', async () => {
-    const { paymentId } = (await service.create()).json;
-    const { id } = intentOf(paymentId);
-    const send = () => service.change('void', paymentId, undefined, { key: 'k' });
-    double.plan('cancel', '429 rate_limit');
-    expect((await send()).status).toBe(503);
-    double.books.dashboard.cancel(id, 'duplicate');
-    expect(await send()).toMatchObject({ status: 200, json: { status: 'VOIDED' } });
-    expect(await reconcile(service)).toMatchObject({ ok: true });
-  });
-
   test.each([
     ['reset after acting', 'AUTHORIZED', 1],
     ['reset before acting', 'FAILED', 0],

@@ -8,17 +8,23 @@ import { registerQueryApi } from '../../query-api/routes.ts';
 import { expectedAfter } from '../../shared/event-store/codec.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { createLogger } from '../../shared/runtime/log.ts';
 import { openApp, SECRET, token } from '../support/in-process.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
-import { authorized, created, newEvent, refunded, timeOf } from '../support/payment-events.ts';
+import {
+  appendPayment,
+  authorized,
+  created,
+  newEvent,
+  refunded,
+  timeOf,
+} from '../support/payment-events.ts';
 import { paymentLogOver } from '../support/payment-log.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
+import { silentLog } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { allMessages } from '../support/webhook-merchant.ts';
 
-const { log } = createLogger({ level: 'silent', destination: 'stdout' });
 const BAD = 'pay_bad';
 const GOOD = 'pay_good';
 
@@ -39,10 +45,8 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
     store = memoryEventStore();
     readModels = readModelsIn(folder.path);
     for (const paymentId of [BAD, GOOD])
-      await store.append(streamOf(paymentId), 'none', [
-        newEvent(created({ paymentId }), timeOf(0)),
-      ]);
-    projector = await startProjector({ store, readModels, logger: log });
+      await appendPayment(store, paymentId, [created({ paymentId })]);
+    projector = await startProjector({ store, readModels, logger: silentLog });
     await projector.caughtUp;
     damage(store);
     store.inject(streamOf(BAD), 1, newEvent(refunded(), timeOf(1)));

@@ -11,7 +11,6 @@ import { type Relay, startRelay } from '../../projector/relay/relay.ts';
 import { registerProjectorApi } from '../../projector/routes.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { createLogger } from '../../shared/runtime/log.ts';
 import { look, seriousViolations } from '../support/accessibility.ts';
 import { launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
 import { describeUnless } from '../support/describe-driver.ts';
@@ -20,13 +19,11 @@ import { appendLives } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
-import { silent } from '../support/silent-log.ts';
+import { silent, silentLog } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const missing = noBrowser();
-const { log } = createLogger({ level: 'silent', destination: 'stdout' });
-
 describeUnless(missing, 'parked payments', () => {
   const folder = temporaryFolder();
   let store: MemoryEventStore;
@@ -45,7 +42,7 @@ describeUnless(missing, 'parked payments', () => {
       store.damage(streamOf(id), 3, 'of a later version');
     }
     readModels = readModelsIn(folder.path, 'read models.db');
-    projector = await startProjector({ store, readModels, logger: log });
+    projector = await startProjector({ store, readModels, logger: silentLog });
     const parts = { store, feed: memoryFeed(), checkpoint: memoryDocument(), logger: silent };
     relay = startRelay({ ...parts, backOff: { minMs: 1, maxMs: 8 } });
     const made = await openApp({ RATE_LIMIT_PER_SECOND: '0' });

@@ -10,6 +10,7 @@ import { standInEventStore, standInMongo } from '../support/stand-in-process.ts'
 import { startThreeProcesses, type ThreeProcesses } from '../support/three-processes.ts';
 import { STOP_MS_MAX } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
+import { request } from '../support/webhook-merchant.ts';
 
 const KINDS = ['command-api', 'query-api', 'projector'] as const;
 const CASES = [
@@ -22,12 +23,7 @@ const clientOf =
   ({ url, env }: ThreeProcesses) =>
   async (path: string, claims: object, body?: object) => {
     const token = await signToken({ sub: 'jane', ...claims }, env.JWT_SECRET);
-    const response = await fetch(url + path, {
-      method: body === undefined ? 'GET' : 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: body === undefined ? null : JSON.stringify(body),
-    });
-    return { status: response.status, body: (await response.json()) as { paymentId: string } };
+    return request({ url, token }, body === undefined ? 'GET' : 'POST', path, body);
   };
 
 describe('V2: SIGTERM', () => {
@@ -42,7 +38,7 @@ describe('V2: SIGTERM', () => {
       });
       const send = clientOf(service);
       const create = () => send('/api/v1/payments', { merchant_id: 'm_demo' }, payment);
-      const { paymentId } = (await create()).body;
+      const { paymentId } = (await create()).json;
 
       if (frozen.includes('EventStoreDB')) eventStore.process.kill('SIGSTOP');
       if (frozen.includes('MongoDB')) readStore.process.kill('SIGSTOP');

@@ -10,10 +10,9 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newPaymentId } from '../../shared/runtime/ids.ts';
 import { freePort } from '../support/free-port.ts';
-import { authorized, created, newEvent } from '../support/payment-events.ts';
+import { appendPayment, authorized, created } from '../support/payment-events.ts';
 import { randomOf } from '../support/random.ts';
 import { NODE, ROOT, runCliProcess, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -48,8 +47,7 @@ const fillFolder = async (dataDir: string, count: number): Promise<void> => {
       const append = (paymentId: string) => {
         const time = new Date().toISOString();
         const intent = created({ paymentId, merchantId: MERCHANT, details });
-        const events = [intent, authorized()].map((event) => newEvent(event, time));
-        return store.append(streamOf(paymentId), 'none', events);
+        return appendPayment(store, paymentId, [intent, authorized()], () => time);
       };
       await Promise.all(ids.map(append));
     }

@@ -3,9 +3,8 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type Freshness, trackFreshness } from '../../projector/freshness.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
-import { authorized, created, newEvent } from '../support/payment-events.ts';
+import { appendPayment, authorized, created } from '../support/payment-events.ts';
 
 describe('gaps §9: which payments are behind', () => {
   let inner: MemoryEventStore;
@@ -15,10 +14,10 @@ describe('gaps §9: which payments are behind', () => {
     freshness = trackFreshness(inner);
   });
   const append = (paymentId: string, count = 1) =>
-    freshness.store.append(
-      streamOf(paymentId),
-      'none',
-      [created({ paymentId }), authorized()].slice(0, count).map((event) => newEvent(event)),
+    appendPayment(
+      freshness.store,
+      paymentId,
+      [created({ paymentId }), authorized()].slice(0, count),
     );
 
   test('a subscription names its types to the store that is tracked (ADR-0036)', async () => {

@@ -15,7 +15,7 @@ import { resultOf } from '../../shared/runtime/scan.ts';
 import { refundsOfOneCent } from '../support/largest-payment.ts';
 import { appendLives } from '../support/many-payments.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
-import { created, newEvent, wholeLife } from '../support/payment-events.ts';
+import { appendPayment, created, wholeLife } from '../support/payment-events.ts';
 import { paymentLogOver } from '../support/payment-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -26,11 +26,7 @@ const SALE = { captureNow: true, amount: 99_999_999 };
 
 const appendRefunds = async (store: EventStore, paymentId: string, operations: number) => {
   const events = refundsOfOneCent(created({ paymentId, ...SALE }), operations);
-  return store.append(
-    streamOf(paymentId),
-    'none',
-    events.map((event) => newEvent(event)),
-  );
+  return appendPayment(store, paymentId, events);
 };
 const logOver = (store: EventStore, cachedBytesMax: number) =>
   paymentLogOver(store, { cachedPaymentsMax: 100, cachedBytesMax });

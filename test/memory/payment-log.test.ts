@@ -11,7 +11,7 @@ import type { EventStore } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { capture, NEW_OPERATION, record } from '../support/commands.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
-import { authorized, created, newEvent } from '../support/payment-events.ts';
+import { appendPayment, authorized, created } from '../support/payment-events.ts';
 import { paymentLogOver } from '../support/payment-log.ts';
 
 const context = { actor: 'm_1', causationId: 'c', correlationId: 'c', requestId: 'r' };
@@ -20,7 +20,7 @@ const ID = 'pay_1';
 let store: MemoryEventStore;
 beforeEach(async () => {
   store = memoryEventStore();
-  await store.append(streamOf(ID), 'none', [newEvent(created()), newEvent(authorized())]);
+  await appendPayment(store, ID, [created(), authorized()]);
 });
 
 const logOver = (changes: Partial<EventStore>, cachedPaymentsMax = 10): PaymentLog =>
@@ -62,7 +62,7 @@ describe('gaps §6: a process keeps in memory what it has appended', () => {
   });
 
   test('an outcome is recorded though another payment has taken its place in memory', async () => {
-    await store.append(streamOf('pay_2'), 'none', [newEvent(created({ paymentId: 'pay_2' }))]);
+    await appendPayment(store, 'pay_2', [created({ paymentId: 'pay_2' })]);
     const { readStream, release } = withSlowRead();
     const log = logOver({ readStream }, 1);
     const slow = log.load(ID, 'cache');
@@ -76,7 +76,7 @@ describe('gaps §6: a process keeps in memory what it has appended', () => {
   });
 
   test('an outcome needs no read of a payment that others have displaced from memory meanwhile', async () => {
-    await store.append(streamOf('pay_2'), 'none', [newEvent(created({ paymentId: 'pay_2' }))]);
+    await appendPayment(store, 'pay_2', [created({ paymentId: 'pay_2' })]);
     const read: string[] = [];
     const readStream: EventStore['readStream'] = (stream) => {
       read.push(stream);

@@ -12,16 +12,15 @@ import type { EventStore } from '../../shared/event-store/port.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { inTurn } from '../../shared/http/server/shares.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { openInProcess, signToken } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { textOf } from '../support/project-files.ts';
 import { authorize } from '../support/provider-operations.ts';
+import { silentLog } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 
-const { log } = createLogger({ level: 'silent', destination: 'stdout' });
 /** What a merchant asks for begins, or waits, or is refused; what has begun never ends. */
 type Shared = {
   ask(merchantId: string): unknown;
@@ -105,7 +104,7 @@ const logPages = (): Shared => {
 
 const MB = 1024 * 1024;
 const sharesOf = (name: 'places' | 'unread', unit: number) => (): Shared => {
-  const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 2048 });
+  const app = buildApp({ log: silentLog, metrics: createMetrics(), maxInFlight: 2048 });
   const shares = app.lifecycle[name];
   return {
     ask: (merchantId) => {
@@ -128,7 +127,7 @@ const endless = <Y, R>(): AsyncGenerator<Y, R> => ({
 const LISTED_FOR_A_PERSON = 1_000;
 const withHanging = async () => {
   const { hang, begun, release } = hanging();
-  const service = await openInProcess({}, log, {
+  const service = await openInProcess({}, silentLog, {
     store: (own: EventStore): EventStore => ({
       ...own,
       readStream: (stream) => (/^webhooks-[0-9a-f]/.test(stream) ? hang() : own.readStream(stream)),
@@ -282,7 +281,7 @@ test.each(roads)('$name, by $road: $ofOne of $places', async ({ places, ofOne, o
 });
 
 test('a request whose turn does not come in time is 503, and the next one has its turn', async () => {
-  const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10 });
+  const app = buildApp({ log: silentLog, metrics: createMetrics(), maxInFlight: 10 });
   app.lifecycle.turnMs = 20;
   let first = Promise.withResolvers<string>();
   app.get('/', async (_request, reply) => {

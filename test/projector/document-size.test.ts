@@ -1,7 +1,6 @@
 /** A document that its store does not take for its size parks one payment (ADR-0046). */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { startProjector } from '../../projector/compose.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { createRowCheck } from '../../shared/read-models/document-row.ts';
 import { DocumentTooLarge } from '../../shared/read-models/errors.ts';
@@ -9,7 +8,7 @@ import { batchOf } from '../../shared/read-models/mongodb/documents.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { declinedRefunds, largestCreated } from '../support/largest-payment.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
-import { newEvent, placed, wholeLife } from '../support/payment-events.ts';
+import { appendPayment, placed, wholeLife } from '../support/payment-events.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -44,11 +43,7 @@ describe('a document that the store does not take', () => {
     const store = memoryEventStore();
     for (const id of ['pay_1', 'pay_2', 'pay_3']) {
       const events = id === 'pay_2' ? [largestCreated(id)] : wholeLife(id);
-      await store.append(
-        streamOf(id),
-        'none',
-        events.map((event) => newEvent(event)),
-      );
+      await appendPayment(store, id, events);
     }
     const limited = takingAtMost(50_000);
     const projector = await startProjector({ store, readModels: limited, logger: silent });

@@ -5,10 +5,10 @@ import type { FeedMessage } from '../../projector/event-feed/port.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
-import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
+import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { declinedRefunds, largestCreated } from '../support/largest-payment.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
-import { newEvent } from '../support/payment-events.ts';
+import { appendPayment } from '../support/payment-events.ts';
 
 /** What a broker takes unless it is set otherwise (max.message.bytes). */
 const BROKER_BYTES_MAX = 1_048_588;
@@ -19,13 +19,8 @@ const bytesOf = ({ key, value, headers }: FeedMessage): number =>
 /** Both messages of the last of some events. */
 const lastMessages = async (events: PaymentEvent[]) => {
   const store = memoryEventStore();
-  const stream = streamOf('pay_1');
-  await store.append(
-    stream,
-    'none',
-    events.map((event) => newEvent(event)),
-  );
-  const last = asPaymentEvent((await store.readStream(stream)).at(-1) as RecordedEvent);
+  const stored = await appendPayment(store, 'pay_1', events);
+  const last = asPaymentEvent(stored.at(-1) as RecordedEvent);
   const readModel = await followPaymentStates(store).after(last);
   return {
     readModel,

@@ -14,6 +14,7 @@ import { foldOf, readModelOf } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import {
   anyPayment,
+  appendPayment,
   authorized,
   created,
   interleaved,
@@ -46,11 +47,7 @@ for (const driver of readModelDrivers)
       await freshness.store.append(streamOf(paymentId), expected, [newEvent(event, timeOf(n))]);
     };
     const given = async (paymentId: string, events: PaymentEvent[]): Promise<void> => {
-      await freshness.store.append(
-        streamOf(paymentId),
-        'none',
-        events.map((event, n) => newEvent(event, timeOf(n))),
-      );
+      await appendPayment(freshness.store, paymentId, events, timeOf);
     };
     /** Delivers what lies after the checkpoint, in batches, as the loop does. */
     const deliver = async (limit = 1000): Promise<void> => {

@@ -6,14 +6,13 @@ import { type Projector, startProjector } from '../../projector/compose.ts';
 import { RebuildImpossible } from '../../projector/errors.ts';
 import { type RebuildProgress, rebuild } from '../../projector/rebuild.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
 import { createRowCheck, rowOf } from '../../shared/read-models/document-row.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openBeforeEach } from '../contract/read-models/opened.ts';
 import { describeDriver } from '../support/describe-driver.ts';
 import { appendLife, foldOf, readModelOf } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
-import { created, newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { appendPayment, created, timeOf, wholeLife } from '../support/payment-events.ts';
 import { readModelDrivers } from '../support/read-model-drivers.ts';
 import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
@@ -148,8 +147,7 @@ for (const driver of readModelDrivers)
       await projector.stop();
       await readModelStore().forge('pay_3', 'status', 'VOIDED');
       readModels = await reopen();
-      const twice = [created(), created()].map((event, n) => newEvent(event, timeOf(n)));
-      await store.append(streamOf('pay_poison'), 'none', twice);
+      await appendPayment(store, 'pay_poison', [created(), created()], timeOf);
       projector = await startProjector({ store, readModels, logger: silent });
       await projector.caughtUp;
       expect(await projector.rebuild()).toMatchObject({

@@ -14,18 +14,14 @@ import { expectWhole } from '../support/feed-checks.ts';
 import { largestCreated } from '../support/largest-payment.ts';
 import { appendLife } from '../support/many-payments.ts';
 import type { MemoryEventStore } from '../support/memory-event-store.ts';
-import { authorized, newEvent, wholeLife } from '../support/payment-events.ts';
+import { appendPayment, authorized, newEvent, wholeLife } from '../support/payment-events.ts';
 import { logOf, openParts, relaying, untilRunning, untilSent } from '../support/relaying.ts';
 import { until } from '../support/until.ts';
 
 /** A payment whose messages are some 300 kB; any other's are below 3 kB. */
 const appendLarge = async (store: MemoryEventStore, paymentId: string): Promise<void> => {
   const events = [largestCreated(paymentId), authorized({ amount: 99_999_999 })];
-  await store.append(
-    streamOf(paymentId),
-    'none',
-    events.map((event) => newEvent(event)),
-  );
+  await appendPayment(store, paymentId, events);
 };
 const others = (events: RecordedEvent[], paymentId: string): RecordedEvent[] =>
   events.filter(({ stream }) => stream !== streamOf(paymentId));

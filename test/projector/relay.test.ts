@@ -13,13 +13,12 @@ import { streamOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { expectWhole, parsed, withoutRepeats } from '../support/feed-checks.ts';
+import { appendLives, LIFE } from '../support/many-payments.ts';
 import type { MemoryEventStore } from '../support/memory-event-store.ts';
 import type { MemoryFeed } from '../support/memory-feed.ts';
 import { newEvent, refunded } from '../support/payment-events.ts';
 import {
-  appendLives,
   appendOne,
-  LIFE,
   logOf,
   openParts,
   type Parts,
@@ -39,6 +38,12 @@ const append = (store: MemoryEventStore, from: number, to: number): Promise<void
     store,
     Array.from({ length: to - from }, (_, n) => `pay_${from + n}`),
   );
+/** The first payments are in the log. */
+const filled = async (payments: number, batchMax?: number): Promise<Parts> => {
+  const parts = openParts(batchMax);
+  await append(parts.store, 0, payments);
+  return parts;
+};
 const untilWhole = async (parts: Parts, relay: Relay): Promise<void> => {
   await untilSent(parts, relay);
   expectWhole(parts.feed.stored('events'), await logOf(parts.store));
@@ -68,8 +73,7 @@ const positionOf = async (
 
 describe('P3: the relay', () => {
   test('sends every event once, in order, and the state after it with the same revision', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 5);
+    const parts = await filled(5);
     await relaying(parts, async (relay) => {
       await untilWhole(parts, relay);
       await append(parts.store, 5, 9);
@@ -89,8 +93,7 @@ describe('P3: the relay', () => {
   });
 
   test('a broker that is down loses nothing: lag grows, it backs off, and catches up', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 2);
+    const parts = await filled(2);
     await relaying(parts, async (relay) => {
       await untilSent(parts, relay);
       parts.feed.down(true);
@@ -105,8 +108,7 @@ describe('P3: the relay', () => {
   });
 
   test('a lost acknowledgement, with all, some or no messages stored, leads to a repeat to the byte', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 3);
+    const parts = await filled(3);
     // The state topic is first in each attempt.
     parts.feed.loseResponses(7, undefined, 0, undefined, 3, 5);
     await relaying(parts, async (relay) => {
@@ -117,8 +119,7 @@ describe('P3: the relay', () => {
   });
 
   test('a crash between ack and checkpoint sends the same again, with the same numbers', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 4);
+    const parts = await filled(4);
     // Only the start's own checkpoint is saved.
     const { checkpoint, kills } = killedPast(parts.checkpoint, '');
     await relaying(parts, () => until('sent, and no checkpoint', () => kills() > 3), {
@@ -130,8 +131,7 @@ describe('P3: the relay', () => {
   });
 
   test('a start after the read models are gone publishes nothing again', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 3);
+    const parts = await filled(3);
     await relaying(parts, (relay) => untilSent(parts, relay));
     await relaying(parts, async (relay) => {
       await untilRunning(relay);
@@ -193,8 +193,7 @@ describe('two relays at once', () => {
   test.each(['publish', 'overtake'] as const)(
     'one that comes back from its %s after another one has begun stores no older state behind a newer one',
     async (kind) => {
-      const parts = openParts();
-      await append(parts.store, 0, 3);
+      const parts = await filled(3);
       const older = held(parts, kind);
       await older.reached.promise;
       const newer = { ...parts, feed: { ...parts.feed, ...parts.feed.client() } };
@@ -237,8 +236,7 @@ test('a relay that runs for long takes its place at the brokers again, before th
 
 describe('the relay and its topics', () => {
   test('a changed partition count halts it, with what to do, and sends nothing', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 2);
+    const parts = await filled(2);
     await relaying(parts, (relay) => untilSent(parts, relay));
     parts.feed.repartition({ events: 12, state: 6 });
     await append(parts.store, 2, 3);
@@ -251,8 +249,7 @@ describe('the relay and its topics', () => {
   });
 
   test('it is noticed while running too', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 1);
+    const parts = await filled(1);
     await relaying(
       parts,
       async (relay) => {
@@ -267,8 +264,7 @@ describe('the relay and its topics', () => {
   });
 
   test('a log cut behind the checkpoint halts it', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 2);
+    const parts = await filled(2);
     await relaying(parts, (relay) => untilSent(parts, relay));
     parts.store.cut(5);
     await relaying(parts, async (relay) => {
@@ -278,8 +274,7 @@ describe('the relay and its topics', () => {
   });
 
   test('a damaged checkpoint is never guessed', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 1);
+    const parts = await filled(1);
     await parts.checkpoint.save('{}', 0);
     await relaying(parts, async (relay) => {
       await until('it says so', () => /is damaged/.test(relay.status().error ?? ''));
@@ -288,8 +283,7 @@ describe('the relay and its topics', () => {
   });
 
   test('a broker that does not respond shows in the status, and does not hold up the stop', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 1);
+    const parts = await filled(1);
     parts.feed.freeze(true);
     const relay = startOver(parts, { waitsMs: { silence: 5, stop: 20 } });
     await until('it shows', () => relay.status().error === 'the broker does not answer');
@@ -299,8 +293,7 @@ describe('the relay and its topics', () => {
   });
 
   test('health and metrics show lag and reason while the broker is away', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 2);
+    const parts = await filled(2);
     await relaying(parts, async (relay) => {
       const metrics = createMetrics();
       watchRelayMetrics(metrics, relay);
@@ -319,18 +312,21 @@ describe('the relay and its topics', () => {
 });
 
 describe('P5: an event that cannot be read', () => {
+  const expectHeldBack = async (parts: Parts, paymentId: string, from: number): Promise<void> => {
+    const sent = (await logOf(parts.store)).filter(
+      ({ stream, revision }) => stream !== streamOf(paymentId) || revision < from,
+    );
+    expectWhole(parts.feed.stored('events'), sent);
+  };
+
   test('holds back its own payment, all of it from there on, and no other', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 4);
+    const parts = await filled(4);
     parts.store.damage(streamOf('pay_1'), 2, 'of a later version');
     await relaying(parts, async (relay) => {
       await untilSent(parts, relay);
       expect(relay.status()).toMatchObject({ state: 'running', parked: 1 });
     });
-    const sent = (await logOf(parts.store)).filter(
-      ({ stream, revision }) => stream !== streamOf('pay_1') || revision < 2,
-    );
-    expectWhole(parts.feed.stored('events'), sent);
+    await expectHeldBack(parts, 'pay_1', 2);
   });
 
   test('the same where it reads well and cannot follow, also at the next start', async () => {
@@ -344,30 +340,22 @@ describe('P5: an event that cannot be read', () => {
       await untilSent(parts, relay);
       expect(relay.status()).toMatchObject({ state: 'running', parked: 1 });
     });
-    const sent = (await logOf(parts.store)).filter(
-      ({ stream, revision }) => stream !== streamOf('pay_9') || revision < 1,
-    );
-    expectWhole(parts.feed.stored('events'), sent);
+    await expectHeldBack(parts, 'pay_9', 1);
   });
 
   test('is met at the same place by a start in the middle of the payment', async () => {
-    const parts = openParts(1);
-    await append(parts.store, 0, 3);
+    const parts = await filled(3, 1);
     parts.store.damage(streamOf('pay_1'), 3, 'of a later version');
     // Past the first events of the payment, and before the one that cannot be read.
     const place = await positionOf(parts.store, 'pay_1', 1);
     const { checkpoint, kills } = killedPast(parts.checkpoint, place);
     await relaying(parts, () => until('killed', () => kills() > 1), { checkpoint });
     await relaying(parts, (relay) => untilSent(parts, relay));
-    const sent = (await logOf(parts.store)).filter(
-      ({ stream, revision }) => stream !== streamOf('pay_1') || revision < 3,
-    );
-    expectWhole(parts.feed.stored('events'), sent);
+    await expectHeldBack(parts, 'pay_1', 3);
   });
 
   test('a crash around it changes no number that was sent', async () => {
-    const parts = openParts(100);
-    await append(parts.store, 0, 4);
+    const parts = await filled(4, 100);
     parts.store.damage(streamOf('pay_1'), 2, 'of a later version');
     // After everything that follows the held event has been sent, and before it is noted.
     const place = await positionOf(parts.store, 'pay_1', LIFE - 1);
@@ -383,8 +371,7 @@ describe('P5: an event that cannot be read', () => {
 
 describe('the seals of the log', () => {
   test('are on a topic of their own, in order, and on no other', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 2);
+    const parts = await filled(2);
     await appendSeals(parts.store, 3);
     await append(parts.store, 2, 3);
     await relaying(parts, async (relay) => {
@@ -413,8 +400,7 @@ describe('the seals of the log', () => {
   });
 
   test('that were sent and not acknowledged are sent again, to the byte', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 1);
+    const parts = await filled(1);
     await relaying(parts, (relay) => untilSent(parts, relay));
     await appendSeals(parts.store, 2);
     parts.feed.loseResponses(1);
@@ -439,8 +425,7 @@ describe('the seals of the log', () => {
   });
 
   test('a checkpoint of two topics goes on, whatever count the third topic has, and keeps it', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 1);
+    const parts = await filled(1);
     await relaying(parts, (relay) => untilSent(parts, relay));
     const { text, version } = (await parts.checkpoint.load()) ?? { text: '', version: 0 };
     const ofTwo = text.replace(',"seals":1', '');
@@ -504,8 +489,7 @@ describe('one relay at a time', () => {
   });
 
   test('a start that the broker keeps waiting measures the lag from the stored checkpoint', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 3);
+    const parts = await filled(3);
     await relaying(parts, (relay) => untilSent(parts, relay));
     parts.feed.down(true);
     await relaying(parts, async (relay) => {
@@ -516,8 +500,7 @@ describe('one relay at a time', () => {
   });
 
   test('a relay that was overtaken without noticing cannot save its checkpoint and halts', async () => {
-    const parts = openParts();
-    await append(parts.store, 0, 1);
+    const parts = await filled(1);
     const first = startOver(parts);
     await untilSent(parts, first);
     const second = startOver(parts);

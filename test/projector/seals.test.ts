@@ -223,59 +223,23 @@ describe('SEALED_HEAD_FILE', () => {
     await startAndStop();
     rmSync(headFileOf({ keyFile }));
   };
-  const PLACES: [what: string, make: (at: string) => string, said: RegExp][] = [
-    [
-      'a pipe',
-      (at) => {
-        execFileSync('mkfifo', [at]);
-        return at;
-      },
-      /is a link, a folder, a pipe or a device; name a plain file/,
-    ],
-    ['a device', () => '/dev/zero', /is a link, a folder, a pipe or a device; name a plain file/],
-    [
-      'a folder',
-      (at) => {
-        mkdirSync(at);
-        return at;
-      },
-      /is a link, a folder, a pipe or a device; name a plain file/,
-    ],
+  const NOT_PLAIN = /is a link, a folder, a pipe or a device; name a plain file/;
+  /** What is made at the place, or the place that is named in its stead. */
+  const PLACES: [what: string, make: (at: string) => unknown, said: RegExp][] = [
+    ['a pipe', (at) => execFileSync('mkfifo', [at]), NOT_PLAIN],
+    ['a device', () => '/dev/zero', NOT_PLAIN],
+    ['a folder', (at) => mkdirSync(at), NOT_PLAIN],
     [
       "the key's own file",
       () => keyFile,
       /is the sealing key itself; name a plain file of its own/,
     ],
-    [
-      'the key under another name',
-      (at) => {
-        linkSync(keyFile, at);
-        return at;
-      },
-      /is the sealing key itself/,
-    ],
-    [
-      'a link to the key',
-      (at) => {
-        symlinkSync(keyFile, at);
-        return at;
-      },
-      /is a link, a folder, a pipe or a device; name a plain file/,
-    ],
-    [
-      'a link that leads nowhere',
-      (at) => {
-        symlinkSync('nowhere', at);
-        return at;
-      },
-      /is a link, a folder, a pipe or a device; name/,
-    ],
+    ['the key under another name', (at) => linkSync(keyFile, at), /is the sealing key itself/],
+    ['a link to the key', (at) => symlinkSync(keyFile, at), NOT_PLAIN],
+    ['a link that leads nowhere', (at) => symlinkSync('nowhere', at), NOT_PLAIN],
     [
       'another secret',
-      (at) => {
-        writeFileSync(at, 'a secret');
-        return at;
-      },
+      (at) => writeFileSync(at, 'a secret'),
       /holds no head of a log; .*; where it is something else, name a plain file of its own/,
     ],
   ];
@@ -285,7 +249,8 @@ describe('SEALED_HEAD_FILE', () => {
     async (_what, make, said) => {
       await makeKey();
       const key = readFileSync(keyFile, 'utf8');
-      const at = make(headFile());
+      const named = make(headFile());
+      const at = typeof named === 'string' ? named : headFile();
       const before = lstatSync(at);
       const refused = await open({ headFile: at }).catch((error: Error) => error);
       expect(refused).toBeInstanceOf(SealFileRefused);

@@ -3,10 +3,9 @@ import { describe, expect, test } from '@jest/globals';
 import { runSubscription, type Subscription } from '../../projector/subscription.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { Position } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
-import { created, newEvent } from '../support/payment-events.ts';
+import { appendPayment, created } from '../support/payment-events.ts';
 import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 
@@ -42,9 +41,7 @@ const recorder = () => {
 
 const append = async (store: MemoryEventStore, from: number, count: number): Promise<void> => {
   for (let n = from; n < from + count; n += 1)
-    await store.append(streamOf(`pay_${n}`), 'none', [
-      newEvent(created({ paymentId: `pay_${n}` })),
-    ]);
+    await appendPayment(store, `pay_${n}`, [created({ paymentId: `pay_${n}` })]);
 };
 const positions = async (store: MemoryEventStore): Promise<Position[]> =>
   (await store.readAll(null, 1000)).map(({ position }) => position);

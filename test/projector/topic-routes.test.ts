@@ -16,7 +16,6 @@ import { registerRoutes } from '../../shared/http/route.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
-import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { runCli } from '../support/cli.ts';
 import { appendLives } from '../support/many-payments.ts';
@@ -24,6 +23,7 @@ import { memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { relaying, untilSent } from '../support/relaying.ts';
 import { appendSeals } from '../support/seal-events.ts';
+import { silentLog } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const apps: FastifyInstance[] = [];
@@ -36,8 +36,7 @@ const served = (
   relay = noRelay(),
   merchantId = '*',
 ): FastifyInstance => {
-  const { log } = createLogger({ level: 'silent', destination: 'stdout' });
-  const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 100 });
+  const app = buildApp({ log: silentLog, metrics: createMetrics(), maxInFlight: 100 });
   const authenticate = (request: FastifyRequest, _reply: unknown, done: () => void): void => {
     request.principal = { merchantId, actor: 'operator', scopes: new Set(['ops:admin']) };
     done();

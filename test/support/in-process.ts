@@ -15,11 +15,12 @@ import { openAuthHooks } from '../../shared/http/auth/hooks.ts';
 import { type ErrorCode, messageOf } from '../../shared/http/errors.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
-import { createLogger, type Log } from '../../shared/runtime/log.ts';
+import type { Log } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { providerFaults, readModelsFaults } from './faults-on-demand.ts';
 import { expectDescribed } from './once/api-description.ts';
 import { type Body, parsed } from './service.ts';
+import { silentLog } from './silent-log.ts';
 import { PATIENT } from './time-bounds.ts';
 import { until } from './until.ts';
 
@@ -31,8 +32,6 @@ const UNSCHEDULED = { RECONCILE_INTERVAL_MS: '0', VERIFY_INTERVAL_MS: '0' };
 /** Recovery asks once, and then not again before the test is over. */
 export const NO_RETRIES = { RECOVERY_DELAYS_MS: '600000' };
 export const CREATED_ID = /^pay_[0-9A-HJKMNP-TV-Z]{26}$/;
-
-const { log: silent } = createLogger({ level: 'silent', destination: 'stdout' });
 
 export type CommandResponse = {
   status: number;
@@ -124,8 +123,8 @@ export const requestsTo = (app: () => FastifyInstance, own: string) => {
 /** An app for the routes of one part of the service; tokens are those of `SECRET`. */
 export const openApp = async (settings: Record<string, string> = {}, metrics = createMetrics()) => {
   const config = configOf(settings);
-  const app = buildApp({ log: silent, metrics, maxInFlight: 10_000 });
-  const authHooks = await openAuthHooks(config, { log: silent, metrics: createMetrics() });
+  const app = buildApp({ log: silentLog, metrics, maxInFlight: 10_000 });
+  const authHooks = await openAuthHooks(config, { log: silentLog, metrics: createMetrics() });
   return { app, authHooks, config };
 };
 
@@ -138,7 +137,7 @@ export type OpenedOver = Wrappers & {
 /** Opens a service over a folder of its own; `await using` ends it and removes the folder. */
 export const openInProcess = async (
   settings: Record<string, string> = {},
-  log: Log = silent,
+  log: Log = silentLog,
   over: OpenedOver = {},
 ) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'payments-http-'));

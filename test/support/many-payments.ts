@@ -5,7 +5,7 @@ import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../../shared/payment/payment-response.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
-import { newEvent, timeOf, wholeLife } from './payment-events.ts';
+import { appendPayment, newEvent, timeOf, wholeLife } from './payment-events.ts';
 
 /** How many events a payment's whole life has. */
 export const LIFE = 6;
@@ -16,8 +16,7 @@ export const appendLife = async (
   paymentId: string,
   merchantId?: string,
 ): Promise<void> => {
-  const events = wholeLife(paymentId, merchantId).map((event, n) => newEvent(event, timeOf(n)));
-  await store.append(streamOf(paymentId), 'none', events);
+  await appendPayment(store, paymentId, wholeLife(paymentId, merchantId), timeOf);
 };
 
 /** Appends a whole life of each payment, taken in turns: a stream's events stand apart in the log. */

@@ -1,7 +1,12 @@
 /** Valid events, made by hand: each builder fills what a test does not care about. */
 import fc from 'fast-check';
-import type { NewEvent } from '../../shared/event-store/port.ts';
-import type { EventData, PaymentEvent, PlacedEvent } from '../../shared/payment/payment-events.ts';
+import type { EventStore, NewEvent, RecordedEvent } from '../../shared/event-store/port.ts';
+import {
+  type EventData,
+  type PaymentEvent,
+  type PlacedEvent,
+  streamOf,
+} from '../../shared/payment/payment-events.ts';
 import { anyCharacter } from './any-character.ts';
 
 /** The operation id of a payment's n-th operation, 26 characters as real ones have. */
@@ -130,6 +135,19 @@ export const newEvent = (event: PaymentEvent, time = timeOf(0)): NewEvent => ({
   event,
   context: { actor: 'test', requestId: 'r_1', correlationId: 'c_1', causationId: 'r_1' },
 });
+
+/** Appends all events of a new payment at once. */
+export const appendPayment = (
+  store: Pick<EventStore, 'append'>,
+  paymentId: string,
+  events: readonly PaymentEvent[],
+  time: (at: number) => string = () => timeOf(0),
+): Promise<RecordedEvent[]> =>
+  store.append(
+    streamOf(paymentId),
+    'none',
+    events.map((event, at) => newEvent(event, time(at))),
+  );
 
 const refunds = (steps: { amount: number; ending: number }[]): PaymentEvent[] =>
   steps.flatMap(({ amount, ending }, n) => {

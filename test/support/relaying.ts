@@ -8,9 +8,6 @@ import { newEvent, wholeLife } from './payment-events.ts';
 import { silent } from './silent-log.ts';
 import { until } from './until.ts';
 
-/** Events in the life of a payment. */
-export const LIFE = 6;
-
 export const appendOne = async (
   store: MemoryEventStore,
   paymentId: string,
@@ -21,11 +18,6 @@ export const appendOne = async (
   const last = revision === 0 ? undefined : (await store.readStream(stream)).at(-1);
   if (event === undefined) throw new Error('no such event');
   await store.append(stream, last ?? 'none', [newEvent(event)]);
-};
-/** The events of the payments take turns in the log. */
-export const appendLives = async (store: MemoryEventStore, ids: string[]): Promise<void> => {
-  for (let revision = 0; revision < LIFE; revision += 1)
-    for (const id of ids) await appendOne(store, id, revision);
 };
 
 export const openParts = (batchMax = 7) => ({

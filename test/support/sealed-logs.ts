@@ -5,19 +5,17 @@
 import { join } from 'node:path';
 import { startProjector } from '../../projector/compose.ts';
 import { openSealer } from '../../projector/seals/open.ts';
-import { GENESIS_HASH, hashOf, logIdOf } from '../../shared/event-store/chain.ts';
-import { allReadable, canonicalJson } from '../../shared/event-store/codec.ts';
+import { GENESIS_HASH, hashOf } from '../../shared/event-store/chain.ts';
+import { canonicalJson } from '../../shared/event-store/codec.ts';
 import { openEventStoreDb } from '../../shared/event-store/eventstoredb/event-store.ts';
-import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import type { DomainEvent } from '../../shared/payment/events.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import type { Stored } from './eventstoredb-stand-in/stored.ts';
 import { type StandIn, startStandIn } from './eventstoredb-stand-in.ts';
 import { appendLife } from './many-payments.ts';
-import { type MemoryEventStore, memoryEventStore } from './memory-event-store.ts';
 import { readModelsIn } from './read-models-here.ts';
 import { silent } from './silent-log.ts';
 import { chainedAnew, openRows } from './tampering.ts';
@@ -80,26 +78,6 @@ const rewriteServer = (standIn: StandIn, change: Change): void =>
     });
   });
 
-/** Each event stored once more, in a new log with the same id. */
-const rewrittenMemory = async (old: MemoryEventStore, change: Change) => {
-  old.reopen();
-  const store = memoryEventStore();
-  await store.claimMeta('log-id', await logIdOf(old));
-  const ends = new Map<string, RecordedEvent>();
-  for (const { stream, revision, previousHash, ...event } of allReadable(
-    await old.readAll(null, Number.MAX_SAFE_INTEGER),
-  )) {
-    const changed = change({ stream, revision, previousHash, data: event.event.data });
-    if (changed === undefined) continue;
-    const decided = { ...event.event, data: changed.data } as DomainEvent;
-    const [stored] = await store.append(stream, ends.get(stream) ?? 'none', [
-      { ...event, event: decided },
-    ]);
-    if (stored !== undefined) ends.set(stream, stored);
-  }
-  return store;
-};
-
 /** One engine. `rewrite` is done while the service is stopped. */
 type Engine = {
   /** For EVENTSTOREDB_URL. */
@@ -119,19 +97,6 @@ export const ENGINES = {
     return {
       open: () => openSqliteEventStore({ file }),
       rewrite: async (change) => rewriteFile(file, change),
-      end: async () => undefined,
-    };
-  },
-  memory: async (): Promise<Engine> => {
-    let store = memoryEventStore();
-    return {
-      open: async () => {
-        store.reopen();
-        return store;
-      },
-      rewrite: async (change) => {
-        store = await rewrittenMemory(store, change);
-      },
       end: async () => undefined,
     };
   },

@@ -5,14 +5,12 @@
 import { openService, type Wrappers } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
-import { createLogger } from '../../shared/runtime/log.ts';
 import { freePort } from './free-port.ts';
 import { clientOf, isReady, type ServiceOptions } from './service.ts';
+import { silentLog } from './silent-log.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { PATIENT } from './time-bounds.ts';
 import { until } from './until.ts';
-
-const { log: silent } = createLogger({ level: 'silent', destination: 'stdout' });
 
 export type ServiceHere = Awaited<ReturnType<typeof startServiceHere>>;
 
@@ -34,7 +32,7 @@ export const startServiceHere = async ({
     throw error;
   };
   const folder = openDataFolder(dataDir);
-  const opened = await openService(read.config, folder, silent, fatal, wrappers);
+  const opened = await openService(read.config, folder, silentLog, fatal, wrappers);
   await opened.app.listen({ host, port });
   let stopped: Promise<void> | undefined;
   const at = { url: `http://127.0.0.1:${port}`, port, dataDir };

@@ -130,20 +130,9 @@ export const spawnService = async (options: ServiceOptions = {}) => {
 };
 
 /** A figure of a process's /metrics, whatever its labels; NaN where it has none of that name. */
-export const metricOf = async (service: { url: string }, name: string): Promise<number> => {
-  const [value = Number.NaN] = await metricsOf(service, [name]);
-  return value;
-};
-
-/** Several of one moment. */
-export const metricsOf = async (
-  { url }: { url: string },
-  names: readonly string[],
-): Promise<number[]> => {
+export const metricOf = async ({ url }: { url: string }, name: string): Promise<number> => {
   const text = await (await fetch(`${url}/metrics`)).text();
-  return names.map((name) =>
-    Number(new RegExp(`^${name}(?:{[^}]*})? (\\S+)$`, 'm').exec(text)?.[1] ?? 'NaN'),
-  );
+  return Number(new RegExp(`^${name}(?:{[^}]*})? (\\S+)$`, 'm').exec(text)?.[1] ?? 'NaN');
 };
 
 /** How many payments of a service are unresolved. */

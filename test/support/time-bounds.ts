@@ -12,8 +12,6 @@ export const TEST_MS_MAX = bound(300_000, 3_600_000);
 /** What a test waits for does not come. A busy machine needs a third of it to start a process. */
 export const HANGS_MS = bound(90_000);
 
-/** In the long run: read models of hundreds of thousands of payments are not filled. */
-export const FILLED_MS_MAX = bound(3_000_000);
 
 /** V2: from the signal to the exit. */
 export const STOP_MS_MAX = bound(10_000);
@@ -36,11 +34,6 @@ export const SLOWER_MS_MAX = bound(50);
 export const CROWDED_MS_MAX = bound(250);
 /** A message beside another merchant's endpoints that hang, from its event to its endpoint. */
 export const ARRIVED_MS_MAX = bound(5_000);
-/** A GET beside a scan of the whole log. */
-export const SCANNED_MS_MAX = bound(25);
-/** A search that an index leads to, and one request of any other. */
-export const INDEXED_MS_MAX = bound(1_000);
-export const SEARCHED_MS_MAX = bound(10_000);
 /** Until another process delivers, after a stop; and after a loss: 25 s on a idle machine. */
 export const HANDED_OVER_MS_MAX = bound(15_000);
 export const TAKEN_OVER_MS_MAX = bound(60_000);

@@ -22,7 +22,6 @@ import { createStreams } from '../../shared/http/server/streams.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { foldState } from '../../shared/payment/state.ts';
-import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { addressKinds } from '../../shared/webhooks/addresses.ts';
 import { sqliteDeliveries } from '../../shared/webhooks/delivery-store/sqlite.ts';
@@ -30,6 +29,7 @@ import { providerFaults } from './faults-on-demand.ts';
 import { configOf, idOf, openApp, requestsTo, SECRET, token } from './in-process.ts';
 import { memoryDocument } from './memory-feed.ts';
 import { readModelsIn } from './read-models-here.ts';
+import { silentLog } from './silent-log.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { PATIENT } from './time-bounds.ts';
 import { until } from './until.ts';
@@ -92,13 +92,12 @@ export const openTwoCommandProcesses = async (
   const folder = temporaryFolder();
   const secrets = { IDEMPOTENCY_SECRET: SECRET, WEBHOOK_SECRET: SECRET };
   const config = configOf({ ...secrets, DATA_DIR: folder.path, ...settings });
-  const { log } = createLogger({ level: 'silent', destination: 'stdout' });
   const own = await token('m_test');
   const store: EventStore = await openSqliteEventStore({
     file: join(folder.path, 'events.sqlite'),
   });
   const readModels = readModelsIn(folder.path);
-  const projector = await startProjector({ store, readModels, logger: log });
+  const projector = await startProjector({ store, readModels, logger: silentLog });
   const provider = await openSimulator({
     file: join(folder.path, 'provider-ledger.sqlite'),
     timeoutMs: config.provider.timeoutMs,
@@ -138,7 +137,7 @@ export const openTwoCommandProcesses = async (
       identities: createIdentities([SECRET]),
       provider: faults.wrap({ ...around(ownProvider), close: async () => undefined }),
       metrics: createMetrics(),
-      log: Object.assign(Object.create(log), {
+      log: Object.assign(Object.create(silentLog), {
         info: write('info'),
         warn: write('warn'),
         error: write('error'),

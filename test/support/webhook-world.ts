@@ -5,7 +5,6 @@ import { disableIn } from '../../projector/deliverer/open.ts';
 import type { Sender, SendOutcome } from '../../projector/deliverer/send.ts';
 import type { ControlReads } from '../../shared/event-store/control-stream.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
 import type { EndpointCommand } from '../../shared/webhooks/decide.ts';
 import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
@@ -13,7 +12,7 @@ import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts
 import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
 import { manualClock } from './manual-clock.ts';
 import { type MemoryEventStore, memoryEventStore } from './memory-event-store.ts';
-import { newEvent, wholeLife } from './payment-events.ts';
+import { appendPayment, wholeLife } from './payment-events.ts';
 import { silent } from './silent-log.ts';
 
 export const WORLD_SECRET = 'a secret of the tests, 32 bytes long at least';
@@ -128,11 +127,7 @@ export const webhookWorld = (options: WorldOptions = {}) => {
   /** Appends the first `length` events of a payment's whole life. */
   const pay = async (paymentId: string, length = 2, merchantId = MERCHANT): Promise<void> => {
     const events = wholeLife(paymentId, merchantId).slice(0, length);
-    await store.append(
-      streamOf(paymentId),
-      'none',
-      events.map((event) => newEvent(event, new Date(nowMs()).toISOString())),
-    );
+    await appendPayment(store, paymentId, events, () => new Date(nowMs()).toISOString());
   };
   return Object.assign(world, {
     ...{ store, deliveries, clock, nowMs, sent, lines, infos, deliverer, command, register, pay },

@@ -8,14 +8,13 @@ import { createIdentities } from '../../command-api/idempotency.ts';
 import { RevisionConflict } from '../../shared/event-store/errors.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import type { WebhookEvent } from '../../shared/payment/webhook-events.ts';
-import { createLogger } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { againMs, type EndpointCommand } from '../../shared/webhooks/decide.ts';
 import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
+import { silentLog } from '../support/silent-log.ts';
 import { CONTEXT } from '../support/webhook-world.ts';
 
-const { log } = createLogger({ level: 'silent', destination: 'stdout' });
 const principal = { merchantId: 'm_1', actor: 'tester', scopes: undefined };
 const endpoint = {
   ...{ endpointId: `we_${'0'.repeat(26)}`, merchantId: 'm_1', url: 'https://shop.example/' },
@@ -30,7 +29,7 @@ type Options = {
 
 /** The response to a registration under a key. */
 const respond = async ({ store, secrets = ['a secret'], budgetMs = 60_000 }: Options) => {
-  const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10 });
+  const app = buildApp({ log: silentLog, metrics: createMetrics(), maxInFlight: 10 });
   const webhooks = { store } as WebhookDeps['webhooks'];
   const commands = { identities: createIdentities(secrets) };
   const deps = { webhooks, commands, requestBudgetMs: budgetMs, waiting: new Set<never>() };

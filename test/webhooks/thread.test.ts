@@ -14,11 +14,10 @@ import {
   type ThreadData,
 } from '../../projector/deliverer/thread.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
 import { sqliteDeliveries } from '../../shared/webhooks/delivery-store/sqlite.ts';
 import { timesOf } from '../support/long-run-share.ts';
-import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { appendPayment, timeOf, wholeLife } from '../support/payment-events.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { type Received, startReceiver } from '../support/webhook-receiver.ts';
@@ -76,11 +75,7 @@ const threadedDeliverer = async () => {
   /** Two messages: the payment is authorized, and captured. */
   const pay = async (merchantId: string, paymentId = `pay_${newUlid()}`): Promise<void> => {
     const events = wholeLife(paymentId, merchantId).slice(0, 4);
-    await store.append(
-      streamOf(paymentId),
-      'none',
-      events.map((event, at) => newEvent(event, timeOf(at))),
-    );
+    await appendPayment(store, paymentId, events, timeOf);
   };
 
   /** What a merchant's endpoint was sent. */

@@ -8,6 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { startBudget } from '../../../command-api/request-budget.ts';
 import { startProjector } from '../../../projector/compose.ts';
+import { getPayment } from '../../../query-api/get-payment.ts';
 import { judgeBreaks } from '../../../shared/event-store/breaks.ts';
 import { hashOf } from '../../../shared/event-store/chain.ts';
 import {
@@ -21,6 +22,8 @@ import type { ChangeCommand } from '../../../shared/payment/commands.ts';
 import { streamOf } from '../../../shared/payment/payment-events.ts';
 import { resultOf } from '../../../shared/runtime/scan.ts';
 import { capture, refund, voidIt } from '../../support/commands.ts';
+import { timesOf } from '../../support/long-run-share.ts';
+import { foldOf } from '../../support/many-payments.ts';
 import { created, newEvent, timeOf, wholeLife } from '../../support/payment-events.ts';
 import { paymentLogOver } from '../../support/payment-log.ts';
 import { type Random, randomOf } from '../../support/random.ts';
@@ -30,7 +33,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const PAYMENTS = 120;
 const PAGE_BYTES = 4096;
-const FLIPS = 100;
+const FLIPS = timesOf(100, 40);
 const isLong = process.env.TEST_LONG === '1';
 const SEED = isLong ? Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31) : 20_261_129;
 const CONTEXT = { actor: 'tester', requestId: 'r', correlationId: 'r', causationId: 'r' };
@@ -83,14 +86,13 @@ beforeAll(async () => {
 });
 afterAll(() => whole.remove());
 
-const damaged = (flip: (bytes: Buffer) => void) => {
+const damaged = (flip: (bytes: Buffer) => void, damagedFile = 'events.sqlite') => {
   const folder = temporaryFolder();
   for (const name of FILES) copyFileSync(join(whole.path, name), join(folder.path, name));
-  const file = join(folder.path, 'events.sqlite');
-  const bytes = readFileSync(file);
+  const bytes = readFileSync(join(folder.path, damagedFile));
   flip(bytes);
-  writeFileSync(file, bytes);
-  return { ...folder, file };
+  writeFileSync(join(folder.path, damagedFile), bytes);
+  return { ...folder, file: join(folder.path, 'events.sqlite') };
 };
 
 const flipBit = (random: Random) => (bytes: Buffer) => {
@@ -235,3 +237,35 @@ test(`${FLIPS} flipped bits: each is harmless, named, or refused at the start`, 
   expect(wrong).toEqual([]);
   expect(Math.min(counts.harmless, counts.named)).toBeGreaterThan(0);
 }, 600_000);
+
+/** As a start and a GET; an error is a response too, and a loud one. */
+const getAll = async ({ file, path }: ReturnType<typeof damaged>): Promise<string[]> => {
+  const store = await openSqliteEventStore({ file });
+  const readModels = readModelsIn(path);
+  const projector = await startProjector({ store, readModels, logger: silent });
+  const wrong: string[] = [];
+  for (let n = 0; n < PAYMENTS; n += 1) {
+    const id = idOf(n);
+    const deps = { store, readModels, behind: () => () => projector.isBehind(id) };
+    const body = await getPayment(deps, id, 'm_1').then(
+      (found) => found?.body,
+      () => 'refused',
+    );
+    if (body !== 'refused' && body !== (await foldOf(store, id))) wrong.push(`${id}: ${body}`);
+  }
+  await projector.stop();
+  await readModels.close();
+  await store.close();
+  return wrong;
+};
+
+test('a flipped bit of the read models is never served: each GET gives what the log says, or is refused', async () => {
+  const random = randomOf(SEED);
+  for (let n = 0; n < timesOf(FLIPS, 20); n += 1) {
+    using image = damaged((bytes) => {
+      const at = random.between(0, bytes.length - 1);
+      bytes.writeUInt8((bytes[at] ?? 0) ^ (1 << random.between(0, 7)), at);
+    }, 'read-models.sqlite');
+    expect([n, await getAll(image)]).toEqual([n, []]);
+  }
+});

@@ -1,6 +1,6 @@
 /**
  * The fence against what Stripe does meanwhile. A late request, a used key, a suspended machine, a lost
- * reference: stripe-rules.test.ts; two processes at once: test/long/stripe-races.test.ts.
+ * reference: stripe-rules.test.ts; a call beside its fence: fencing.cases.ts.
  */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Provider, ProviderOperation } from '../../../command-api/provider/port.ts';

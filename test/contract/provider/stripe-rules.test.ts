@@ -1,4 +1,5 @@
 /** What the driver of Stripe promises beyond the port: each case is a way to lose money. */
+import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   LedgerEndNotFound,
@@ -219,28 +220,16 @@ describe('a create', () => {
     expect(steps()).toEqual(['open', 'confirm']);
   });
 
-  test('whose reference cannot be kept is never sent', async () => {
-    const lost = () => Promise.reject(new Error('the append failed'));
-    expect(await provider.execute(authorize(), lost)).toMatchObject({
-      outcome: 'NOT_SENT',
-      reason: 'not_opened',
-    });
-    expect(steps()).toEqual(['open']);
-  });
-
-  test('whose reference is not kept in time is never sent, also when it is kept later', async () => {
-    const quick = driverOver(double.url, { timeoutMs: 200 });
+  test.each<[string, string, number, (late: Promise<void>) => Promise<void>]>([
+    ['cannot be kept', 'not_opened', 5_000, () => Promise.reject(new Error('the append failed'))],
+    ['is not kept in time', 'not_opened', 200, (late) => late],
+    ['is kept with little of its time left', 'too_late', 400, () => wait(340)],
+  ])('whose reference %s is never sent', async (_how, reason, timeoutMs, keep) => {
+    const quick = driverOver(double.url, { timeoutMs });
     const late = Promise.withResolvers<void>();
-    expect((await quick.execute(authorize(), () => late.promise)).outcome).toBe('NOT_SENT');
+    const response = await quick.execute(authorize(), () => keep(late.promise));
+    expect(response).toMatchObject({ outcome: 'NOT_SENT', reason });
     late.resolve();
-    await quick.close();
-    expect(steps()).not.toContain('confirm');
-  });
-
-  test('is not confirmed with little of its time left', async () => {
-    const quick = driverOver(double.url, { timeoutMs: 400 });
-    const slowly = () => new Promise<void>((resolve) => setTimeout(resolve, 340));
-    expect((await quick.execute(authorize(), slowly)).outcome).toBe('NOT_SENT');
     await quick.close();
     expect(steps()).not.toContain('confirm');
   });
@@ -437,11 +426,6 @@ describe('the fence', () => {
     expect(entries).toMatchObject([{ operationId: operation.operationId, ...declined }]);
   });
 
-  test('finds what a log that was put back has lost: the payment that Stripe made counts', async () => {
-    const { operation } = await authorized();
-    expect((await provider.fence(questionNow(operation))).outcome).toBe('APPROVED');
-  });
-
   test.each([
     ['SALE', 'succeeded'],
     ['AUTHORIZE', 'requires_capture'],
@@ -482,12 +466,6 @@ describe('the fence', () => {
     expect(await provider.fence(questionNow(operation, reference))).toEqual({ outcome: 'FENCED' });
   });
 
-  test('looks first: an authorization that was approved is not released', async () => {
-    const { operation, reference } = await authorized();
-    expect((await provider.fence(questionNow(operation, reference))).outcome).toBe('APPROVED');
-    expect(double.books.intents.get(reference)?.status).toBe('requires_capture');
-  });
-
   test.each<[string, string, (operationId: string) => string | undefined, 'FENCED' | 'APPROVED']>([
     ['our own fence', 'abandoned', (operationId) => operationId, 'FENCED'],
     ['a fence of an earlier version', 'abandoned', () => undefined, 'FENCED'],
@@ -523,26 +501,6 @@ describe('the fence', () => {
     expect(steps()).toEqual(['read', 'update', 'cancel', 'read']);
     expect(status()).toBe('canceled');
   });
-
-  test.each(['CAPTURE', 'VOID', 'REFUND'] as const)(
-    'of a %s takes its key: the request that comes late is rejected',
-    async (kind) => {
-      const { operation, authorizationReference } = await (kind === 'REFUND'
-        ? sold()
-        : authorized());
-      const change = followUp(kind, operation, { authorizationReference });
-      expect(await provider.fence(questionNow(change))).toEqual({ outcome: 'FENCED' });
-      expect(await provider.execute(change, keepIt)).toEqual({
-        outcome: 'NOT_SENT',
-        byProvider: true,
-        reason: 'fenced',
-      });
-      expect(double.books.refunds).toEqual([]);
-      expect(double.books.intents.get(authorizationReference)?.status).toBe(
-        kind === 'REFUND' ? 'succeeded' : 'requires_capture',
-      );
-    },
-  );
 
   test('keys live a day: after 23 hours nothing is concluded from one, after 25 from no trace', async () => {
     const { operation, authorizationReference } = await sold();

@@ -26,7 +26,7 @@ const url = process.env.STRIPE_MOCK_URL ?? '';
 /** stripe-mock takes letters and digits alone. */
 const ACCOUNT = { secretKey: 'sk_test_shapes' };
 
-type Case = { request: requests.StripeRequest; readAs: z.ZodType };
+type Case = [request: requests.StripeRequest, readAs: z.ZodType];
 /** Each function of requests.ts that makes a request: without a case for it this does not compile. */
 type Made = {
   [Name in keyof typeof requests]: (typeof requests)[Name] extends (
@@ -74,70 +74,59 @@ const intents = listOf(paymentIntent);
 const refunds = listOf(refund);
 const CASES: Readonly<Record<Made, readonly Case[]>> = {
   openIntent: [
-    { request: requests.openIntent(create), readAs: paymentIntent },
-    {
-      request: requests.openIntent({ ...create, kind: 'SALE', customer: 'cus_3Shape' }),
-      readAs: paymentIntent,
-    },
+    [requests.openIntent(create), paymentIntent],
+    [requests.openIntent({ ...create, kind: 'SALE', customer: 'cus_3Shape' }), paymentIntent],
   ],
-  makePaymentMethod: [
-    { request: requests.makePaymentMethod(CARD, SHOPPER), readAs: paymentMethod },
-  ],
+  makePaymentMethod: [[requests.makePaymentMethod(CARD, SHOPPER), paymentMethod]],
   confirmIntent: [
-    {
-      request: requests.confirmIntent(create, PI, 'pm_card_visa'),
-      readAs: paymentIntent,
-    },
-    {
-      request: requests.confirmIntent(withResults, PI, 'ctoken_3Shape'),
-      readAs: paymentIntent,
-    },
-    {
-      request: requests.confirmIntent(
+    [requests.confirmIntent(create, PI, 'pm_card_visa'), paymentIntent],
+    [requests.confirmIntent(withResults, PI, 'ctoken_3Shape'), paymentIntent],
+    [
+      requests.confirmIntent(
         { ...create, authentication: { returnUrl: 'https://shop.example/back' } },
         PI,
         'pm_card_visa',
       ),
-      readAs: paymentIntent,
-    },
-    {
-      request: requests.confirmIntent({ ...create, initiatedBy: 'MERCHANT' }, PI, 'pm_card_visa'),
-      readAs: paymentIntent,
-    },
+      paymentIntent,
+    ],
+    [
+      requests.confirmIntent({ ...create, initiatedBy: 'MERCHANT' }, PI, 'pm_card_visa'),
+      paymentIntent,
+    ],
   ],
-  nameVoid: [{ request: requests.nameVoid(operationId, PI), readAs: paymentIntent }],
+  nameVoid: [[requests.nameVoid(operationId, PI), paymentIntent]],
   followUpRequest: [
-    { request: requests.followUpRequest(followUp('CAPTURE', create), PI), readAs: paymentIntent },
-    { request: requests.followUpRequest(followUp('VOID', create), PI), readAs: paymentIntent },
-    { request: requests.followUpRequest(followUp('REFUND', create), PI), readAs: refund },
+    [requests.followUpRequest(followUp('CAPTURE', create), PI), paymentIntent],
+    [requests.followUpRequest(followUp('VOID', create), PI), paymentIntent],
+    [requests.followUpRequest(followUp('REFUND', create), PI), refund],
   ],
-  nameFence: [{ request: requests.nameFence('op_1', PI), readAs: paymentIntent }],
-  cancelAsFence: [{ request: requests.cancelAsFence(PI), readAs: paymentIntent }],
-  takeKey: [{ request: requests.takeKey(operationId, PI), readAs: paymentIntent }],
-  getIntent: [{ request: requests.getIntent(PI), readAs: paymentIntent }],
-  searchOurs: [{ request: requests.searchOurs(), readAs: intents }],
-  searchIntent: [{ request: requests.searchIntent(operationId), readAs: intents }],
+  nameFence: [[requests.nameFence('op_1', PI), paymentIntent]],
+  cancelAsFence: [[requests.cancelAsFence(PI), paymentIntent]],
+  takeKey: [[requests.takeKey(operationId, PI), paymentIntent]],
+  getIntent: [[requests.getIntent(PI), paymentIntent]],
+  searchOurs: [[requests.searchOurs(), intents]],
+  searchIntent: [[requests.searchIntent(operationId), intents]],
   getToken: [
-    { request: requests.getToken('ctoken_3Shape'), readAs: confirmationToken },
-    { request: requests.getToken('pm_card_visa'), readAs: paymentMethod },
+    [requests.getToken('ctoken_3Shape'), confirmationToken],
+    [requests.getToken('pm_card_visa'), paymentMethod],
   ],
   listRefunds: [
-    { request: requests.listRefunds({ reference: PI })(), readAs: refunds },
-    { request: requests.listRefunds(DAY)('re_3Shape'), readAs: listOf(refundWithIntent) },
+    [requests.listRefunds({ reference: PI })(), refunds],
+    [requests.listRefunds(DAY)('re_3Shape'), listOf(refundWithIntent)],
   ],
   listDisputes: [
-    { request: requests.listDisputes({ reference: PI })(), readAs: listOf(dispute) },
-    { request: requests.listDisputes({ reference: PI })('du_3Shape'), readAs: listOf(dispute) },
-    { request: requests.listDisputes(DAY)(), readAs: listOf(disputeWithIntent) },
+    [requests.listDisputes({ reference: PI })(), listOf(dispute)],
+    [requests.listDisputes({ reference: PI })('du_3Shape'), listOf(dispute)],
+    [requests.listDisputes(DAY)(), listOf(disputeWithIntent)],
   ],
-  listIntents: [{ request: requests.listIntents(DAY)(PI), readAs: intents }],
+  listIntents: [[requests.listIntents(DAY)(PI), intents]],
   listEnds: [
-    { request: requests.listEnds(DAY.from)(), readAs: listOf(event) },
-    { request: requests.listEnds(DAY.from)('evt_3Shape'), readAs: listOf(event) },
+    [requests.listEnds(DAY.from)(), listOf(event)],
+    [requests.listEnds(DAY.from)('evt_3Shape'), listOf(event)],
   ],
 };
 const all = Object.entries(CASES).flatMap(([name, cases]) =>
-  cases.map((one, index): [string, Case] => [`${name} ${index + 1}`, one]),
+  cases.map((one, index): [string, ...Case] => [`${name} ${index + 1}`, ...one]),
 );
 
 describeDriver(
@@ -160,23 +149,17 @@ describeDriver(
     const send = (request: requests.StripeRequest, account = ACCOUNT) =>
       client.send(request, account, AbortSignal.timeout(HANGS_MS));
 
-    test.each(all)(
-      '%s is accepted, and its response is read',
-      async (_name, { request, readAs }) => {
-        const response = await send(request);
-        expect(response).toMatchObject({ status: 200 });
-        expect(readAs.safeParse(response.body).error).toBeUndefined();
-      },
-    );
+    test.each(all)('%s is accepted, and its response is read', async (_name, request, readAs) => {
+      const response = await send(request);
+      expect(response).toMatchObject({ status: 200 });
+      expect(readAs.safeParse(response.body).error).toBeUndefined();
+    });
 
     describe('so that 200 is known to say something', () => {
-      test.each(all)(
-        '%s with a parameter that is mistyped is rejected',
-        async (_name, { request }) => {
-          const params = { ...request.params, amuont: '1' };
-          expect(await send({ ...request, params })).toMatchObject({ status: 400 });
-        },
-      );
+      test.each(all)('%s with a parameter that is mistyped is rejected', async (_name, request) => {
+        const params = { ...request.params, amuont: '1' };
+        expect(await send({ ...request, params })).toMatchObject({ status: 400 });
+      });
 
       test('a capture method that does not exist is rejected', async () => {
         const opened = requests.openIntent(create);

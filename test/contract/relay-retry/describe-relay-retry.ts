@@ -12,15 +12,9 @@ import { streamOf } from '../../../shared/payment/payment-events.ts';
 import { type Driver, describeDriver } from '../../support/describe-driver.ts';
 import { expectWhole } from '../../support/feed-checks.ts';
 import type { FeedDriver, FeedUnderTest } from '../../support/feed-drivers.ts';
+import { appendLives, LIFE } from '../../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../../support/memory-event-store.ts';
-import {
-  appendLives,
-  appendOne,
-  LIFE,
-  logOf,
-  relaying as relayingOver,
-  untilReady,
-} from '../../support/relaying.ts';
+import { appendOne, logOf, relaying as relayingOver, untilReady } from '../../support/relaying.ts';
 import { until } from '../../support/until.ts';
 
 // A broker takes some seconds to make topics, and a busy machine is no failure.
