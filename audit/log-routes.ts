@@ -110,29 +110,17 @@ const signatureIn = async (
   return hasGoodSignature(manifest, known) ? 'GOOD' : 'NOT_GOOD';
 };
 
-type Requested = z.output<typeof VerifyParameters>;
-
-const headOfManifest = ({ log, merchantId, head }: Manifest): Requested => {
-  if (head === null) throw new RangeError('an empty export has no head');
-  const { position, hash, logHash } = head;
-  return { position, hash: logHash ?? hash, log, merchant: merchantId };
-};
-
 /** In this store's form where it is of this log. Throws RangeError for an impossible position. */
-const keptHeadIn = async (deps: AuditDeps, requested: Requested): Promise<KeptHead | undefined> => {
-  const { store } = deps;
-  const { manifest } = requested;
-  const { position, hash, log, merchant } = manifest ? headOfManifest(manifest) : requested;
-  if (position === undefined || hash === undefined) return undefined;
-  const isOfThisLog = log === (await logIdOf(store));
-  const kept = {
-    position: isOfThisLog ? store.positionOf(position) : position,
-    hash,
-    log,
-    merchant,
-  };
-  if (manifest?.head == null) return kept;
-  return { ...kept, whole: { head: manifest.head, signature: await signatureIn(deps, manifest) } };
+const keptHeadIn = async (
+  deps: AuditDeps,
+  { manifest }: z.output<typeof VerifyParameters>,
+): Promise<KeptHead | undefined> => {
+  if (manifest === undefined) return undefined;
+  const { log, merchantId: merchant, head } = manifest;
+  if (head === null) throw new RangeError('an empty export has no head');
+  const isOfThisLog = log === (await logIdOf(deps.store));
+  const position = isOfThisLog ? deps.store.positionOf(head.position) : head.position;
+  return { ...head, position, log, merchant, signature: await signatureIn(deps, manifest) };
 };
 
 export const AUDIT_LOG_ROUTES = {
