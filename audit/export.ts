@@ -7,6 +7,7 @@ import { type RoutesOf, routeWith } from '../shared/http/route.ts';
 import { inTurn } from '../shared/http/server/shares.ts';
 import { NDJSON } from '../shared/http/server/streams.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
+import { onError } from '../shared/runtime/error-text.ts';
 import { type AuditDeps, asLines, onlyOf } from './deps.ts';
 import {
   breakLine,
@@ -46,14 +47,8 @@ const completenessOf = ({ from, fromTime, toTime, limit }: LogRequest, isWhole: 
 };
 
 /** False also where the seals were removed at the server: the log can still be exported. */
-export const hasSeals = async ({ store }: Pick<Deps, 'store'>): Promise<boolean> => {
-  try {
-    return (await store.lastRevision(SEALS_STREAM)) !== null;
-  } catch (error) {
-    if (error instanceof StreamNotWhole) return false;
-    throw error;
-  }
-};
+export const hasSeals = async ({ store }: Pick<Deps, 'store'>): Promise<boolean> =>
+  (await store.lastRevision(SEALS_STREAM).catch(onError(StreamNotWhole, () => null))) !== null;
 
 const guaranteeOf = async (deps: Deps): Promise<Manifest['guarantee']> => {
   const { guarantee } = deps.store.stored;

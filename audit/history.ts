@@ -17,7 +17,7 @@ import { reject } from '../shared/http/errors.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { project } from '../shared/payment/response.ts';
-import { reasonOf } from '../shared/runtime/error-text.ts';
+import { onError, reasonOf } from '../shared/runtime/error-text.ts';
 import { mapInSlices } from '../shared/runtime/scheduling.ts';
 import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from './contract.ts';
 import { type AuditDeps, onlyOf } from './deps.ts';
@@ -85,16 +85,6 @@ const merchantOf = async (
   return known ?? (await merchants.ofForm(first)) ?? (await stored()) ?? '';
 };
 
-const removalOf = async ({ store }: HistoryDeps, stream: string): Promise<string | undefined> => {
-  try {
-    await store.lastRevision(stream);
-    return undefined;
-  } catch (error) {
-    if (error instanceof StreamNotWhole) return error.message.replace(`${stream}: `, '');
-    throw error;
-  }
-};
-
 /** The history of a payment that the log lacks; undefined for none, and for another merchant's. */
 const removedHistory = async (deps: HistoryDeps, principal: Principal, paymentId: string) => {
   const document = await deps.readModels.getAny(paymentId);
@@ -102,7 +92,10 @@ const removedHistory = async (deps: HistoryDeps, principal: Principal, paymentId
   if (document === undefined || (only !== undefined && document.merchantId !== only))
     return undefined;
   const stream = streamOf(paymentId);
-  const reason = (await removalOf(deps, stream)) ?? ONLY_IN_READ_MODELS;
+  const reason = await deps.store.lastRevision(stream).then(
+    () => ONLY_IN_READ_MODELS,
+    onError(StreamNotWhole, ({ message }) => message.replace(`${stream}: `, '')),
+  );
   const broken = { position: '', stream, revision: 0, reason };
   return { merchantId: document.merchantId, events: [], forms: [], broken };
 };

@@ -17,6 +17,7 @@ import {
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { looksLikeCard, textsHoldCard } from '../shared/runtime/card-numbers.ts';
+import { onError } from '../shared/runtime/error-text.ts';
 import { ATTENTION_ROUTES, type AttentionApi } from './attention/routes.ts';
 import { type ChangeKind, changePayment, earlierChange } from './change-payment.ts';
 import { createPayment, earlierCreate, uniqueReferenceOf } from './create-payment.ts';
@@ -234,24 +235,16 @@ const ownPayment = async (
 ): Promise<LoadedPayment['state'] | undefined> => {
   const payment = await loadFor(commands, merchantId, paymentId);
   if (payment !== undefined && payment.state.merchantId === merchantId) return payment.state;
-  if (payment === undefined && (await isKnown(readModels, paymentId, merchantId)))
-    throw notInLog(paymentId);
+  const document =
+    payment === undefined
+      ? await readModels.get(paymentId, merchantId).catch(unavailable)
+      : undefined;
+  if (document !== undefined) throw notInLog(paymentId);
   reject(reply, 'PAYMENT_NOT_FOUND');
   return undefined;
 };
 
-const isKnown = async (
-  { get }: CommandApi['readModels'],
-  paymentId: string,
-  merchantId: string,
-): Promise<boolean> => {
-  try {
-    return (await get(paymentId, merchantId)) !== undefined;
-  } catch (error) {
-    if (error instanceof ReadModelsUnavailable) return false;
-    throw error;
-  }
-};
+const unavailable = onError(ReadModelsUnavailable, () => undefined);
 
 const loadFor = async (
   { paymentLog }: CommandDeps,

@@ -11,7 +11,7 @@ import { WHOLE_FILE } from '../shared/read-models/damage.ts';
 import { contentOf, type DocumentRow, rowOf } from '../shared/read-models/document-row.ts';
 import { documentPages, parkedPayments } from '../shared/read-models/pages.ts';
 import type { ComparedReadModels, OpenCompared } from '../shared/read-models/port.ts';
-import { reasonOf } from '../shared/runtime/error-text.ts';
+import { onError } from '../shared/runtime/error-text.ts';
 import { fewAtOnce } from '../shared/runtime/scheduling.ts';
 
 type DifferenceKind =
@@ -79,13 +79,10 @@ const differenceOf = async (compared: Compared, paymentId: string): Promise<Foun
   const checkpoint = await compared.readModels.filledTo();
   const { row, whole, parked } = await compared.readModels.inspect(paymentId);
   if (!whole) return { kind: 'damaged', detail: `revision ${row?.revision} without its check` };
-  let events: RecordedEvent[];
-  try {
-    events = await compared.store.readStream(streamOf(paymentId));
-  } catch (error) {
-    if (!(error instanceof UnreadableStream)) throw error;
-    return row && !parked ? { kind: 'unreadable', detail: reasonOf(error) } : undefined;
-  }
+  const unreadable = onError(UnreadableStream, (error) => error);
+  const events = await compared.store.readStream(streamOf(paymentId)).catch(unreadable);
+  if (events instanceof UnreadableStream)
+    return row && !parked ? { kind: 'unreadable', detail: events.message } : undefined;
   const difference = row && differenceAt(row, events);
   if (difference !== undefined) return difference;
   const next = events[(row?.revision ?? -1) + 1];

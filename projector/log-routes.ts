@@ -16,6 +16,7 @@ import {
 } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { acknowledgementStreamOf } from '../shared/payment/audit-events.ts';
+import { onError } from '../shared/runtime/error-text.ts';
 import { newEventId, newUlid } from '../shared/runtime/ids.ts';
 import { AcknowledgeBreakRequest, BreakAcknowledged, LogStatus } from './contract.ts';
 import type { OpenedSealer } from './seals/open.ts';
@@ -34,11 +35,8 @@ export const acknowledgeBreak = async (
   const one = { id: newEventId(), time: timeAfter(undefined), event, context };
   const own = acknowledgementStreamOf(newUlid());
   const append = () => store.append(own, 'none', [one]);
-  const [stored] = await append().catch((error: unknown) => {
-    // The very same append again stores nothing twice.
-    if (error instanceof AppendOutcomeUnknown) return append();
-    throw error;
-  });
+  // The very same append again stores nothing twice.
+  const [stored] = await append().catch(onError(AppendOutcomeUnknown, append));
   return stored as RecordedEvent;
 };
 

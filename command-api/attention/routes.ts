@@ -10,6 +10,7 @@ import { contextOf, readJson, senderOf } from '../../shared/http/request.ts';
 import { okJson, type RoutesOf, readBy, routeWith, sendJson } from '../../shared/http/route.ts';
 import { inTurn } from '../../shared/http/server/shares.ts';
 import { ATTENTION_STREAM, type AuditLogEvent } from '../../shared/payment/audit-events.ts';
+import { onError } from '../../shared/runtime/error-text.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 import {
   AttentionAcknowledgement,
@@ -41,11 +42,8 @@ const record = async (
   const event = { type: 'AttentionAcknowledged', data } as const;
   const next = { id: newEventId(), time: timeAfter(events.at(-1)), event, context };
   const append = () => store.append(ATTENTION_STREAM, end, [next]);
-  await append().catch((error: unknown) => {
-    // The very same append again stores nothing twice.
-    if (error instanceof AppendOutcomeUnknown) return append();
-    throw error;
-  });
+  // The very same append again stores nothing twice.
+  await append().catch(onError(AppendOutcomeUnknown, append));
   return next.time;
 };
 

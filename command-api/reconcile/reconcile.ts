@@ -9,6 +9,7 @@ import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { LogReader } from '../../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../../shared/event-store/scan-log.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
+import { onError } from '../../shared/runtime/error-text.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
 import { fewAtOnce, slicesOf } from '../../shared/runtime/scheduling.ts';
 import type { LedgerEntry, LedgerPage, Provider } from '../provider/port.ts';
@@ -78,20 +79,16 @@ const readTail = async (comparing: Comparing, from: string | null): Promise<void
 const lookUp = async (
   { store, signal }: ReconcileOptions,
   paymentId: string,
-  isOfIt: (event: PaymentEvent, revision: number) => boolean,
+  isOfIt: (event: PaymentEvent) => boolean,
 ): Promise<Logged | 'unreadable' | undefined> => {
   signal?.throwIfAborted();
-  try {
-    let own: Logged | undefined;
-    for (const event of await store.readStream(streamOf(paymentId))) {
-      if (!isOfPayment(event) || !isOfIt(event.event, event.revision)) continue;
-      own = loggedAfter(own, event);
-    }
-    return own;
-  } catch (error) {
-    if (error instanceof UnreadableStream) return 'unreadable';
-    throw error;
-  }
+  const unreadable = onError(UnreadableStream, () => undefined);
+  const events = await store.readStream(streamOf(paymentId)).catch(unreadable);
+  if (events === undefined) return 'unreadable';
+  let own: Logged | undefined;
+  for (const event of events)
+    if (isOfPayment(event) && isOfIt(event.event)) own = loggedAfter(own, event);
+  return own;
 };
 
 const judge = async (comparing: Comparing, entry: LedgerEntry): Promise<void> => {

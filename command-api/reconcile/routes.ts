@@ -16,6 +16,7 @@ import {
 } from '../../shared/http/server/streams.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
+import { onError } from '../../shared/runtime/error-text.ts';
 import type { CommandDeps } from '../deps.ts';
 import { notInLog } from '../payment-log.ts';
 import * as contract from './contract.ts';
@@ -33,13 +34,11 @@ const NO_LEDGER = ["the provider's ledger cannot be read now; nothing was change
 async function* resultTexts(
   compare: () => Promise<contract.Reconciliation>,
 ): AsyncGenerator<string> {
-  try {
-    yield serverSent('result', await compare());
-  } catch (error) {
-    if (!(error instanceof LedgerUnavailable)) throw error;
+  const failed = onError(LedgerUnavailable, () => {
     const body = errorBody('PROVIDER_UNAVAILABLE', NO_LEDGER, new Date().toISOString());
-    yield serverSent('failed', JSON.parse(body));
-  }
+    return serverSent('failed', JSON.parse(body));
+  });
+  yield await compare().then((result) => serverSent('result', result), failed);
 }
 
 const route = routeWith<ReconcileDeps>();
@@ -64,12 +63,12 @@ export const RECONCILE_ROUTES = {
       await deps.record(reply.request, { action: 'RECONCILE' });
       if (isStream)
         return deps.streams.send(reply, EVENT_STREAM, () => resultTexts(compare), KEEP_ALIVE);
-      try {
-        return sendJson(reply, await compare());
-      } catch (error) {
-        if (!(error instanceof LedgerUnavailable)) throw error;
-        return reject(reply, 'PROVIDER_UNAVAILABLE', NO_LEDGER, RETRY_LATER);
-      }
+      return compare().then(
+        (result) => sendJson(reply, result),
+        onError(LedgerUnavailable, () =>
+          reject(reply, 'PROVIDER_UNAVAILABLE', NO_LEDGER, RETRY_LATER),
+        ),
+      );
     },
   }),
 } satisfies Partial<RoutesOf<'command-api', ReconcileDeps>>;

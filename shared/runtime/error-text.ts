@@ -16,3 +16,11 @@ export const isDiskFull = (error: unknown): boolean => {
     code === 'ENOSPC' || errcode === SQLITE_FULL || /disk is full|ENOSPC/.test(reasonOf(error))
   );
 };
+
+/** For `catch`: `handle` is called for an error of this class. Throws any other. */
+export const onError =
+  <E extends Error, T>(kind: abstract new (...args: never[]) => E, handle: (error: E) => T) =>
+  (error: unknown): T => {
+    if (error instanceof kind) return handle(error);
+    throw error;
+  };

@@ -13,6 +13,7 @@ import {
   WEBHOOK_MERCHANTS_STREAM,
   type WebhookEvent,
 } from '../payment/webhook-events.ts';
+import { onError } from '../runtime/error-text.ts';
 import { newEventId } from '../runtime/ids.ts';
 import { againMs, type Decided, decideEndpoint, type EndpointCommand } from './decide.ts';
 import { type Endpoint, endpointStreamOf, foldEndpoints, isOfWebhooks } from './endpoints.ts';
@@ -35,10 +36,7 @@ export const readableEndpoints = async (
   store: ControlReads,
   merchantId: string,
 ): Promise<MerchantEndpoints | UnreadableStream> =>
-  readEndpoints(store, merchantId).catch((error: unknown) => {
-    if (error instanceof UnreadableStream) return error;
-    throw error;
-  });
+  readEndpoints(store, merchantId).catch(onError(UnreadableStream, (error) => error));
 
 const merchantsIn = (events: readonly RecordedEvent[]): string[] => {
   const merchantIds = events.flatMap(({ event }) =>
@@ -61,11 +59,8 @@ const appendTo = async (
   const time = timeAfter(before.at(-1));
   const batch = events.map((event) => ({ id: newEventId(), time, event, context }));
   const append = () => store.append(stream, end, batch);
-  return append().catch((error: unknown) => {
-    // The very same append again stores nothing twice.
-    if (error instanceof AppendOutcomeUnknown) return append();
-    throw error;
-  });
+  // The very same append again stores nothing twice.
+  return append().catch(onError(AppendOutcomeUnknown, append));
 };
 
 /** Once, before the merchant's first endpoint: a crash between leaves a name too many. */
