@@ -6,7 +6,7 @@ import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Recorder } from '../../shared/http/access-recorder.ts';
 import type { Principal } from '../../shared/http/auth/principal.ts';
 import { errorBody, RETRY_LATER, reject } from '../../shared/http/errors.ts';
-import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
+import { okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import {
   accepts,
   EVENT_STREAM,
@@ -47,12 +47,7 @@ export const RECONCILE_ROUTES = {
   reconcile: route({
     // An operation that only the provider knows belongs to no merchant yet.
     request: { allMerchants: true, query: contract.ReconciliationParameters },
-    responses: {
-      200: {
-        description: 'The response.',
-        content: { ...asJson(contract.Reconciliation), [EVENT_STREAM]: z.string() },
-      },
-    },
+    responses: okJson(contract.Reconciliation, { [EVENT_STREAM]: z.string() }),
     handle: async (deps, { query }, reply) => {
       const compare = () => deps.reconcile(query);
       const isStream = accepts(reply, EVENT_STREAM);
