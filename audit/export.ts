@@ -93,26 +93,20 @@ export const exportOfPayment = async (
   texts: () => linesOf(forms, broken),
 });
 
-const manifestOf = (
-  said: Omit<Export, 'texts'>,
-  { breaks, ...totals }: ExportTotals,
-): Manifest => ({
-  format: 'payments-export',
-  version: 1,
-  exportedAt: new Date().toISOString(),
-  ...said,
-  ...totals,
-  ...(breaks.length > 0 && {
-    removed: breaks.map(({ stream, revision, reason }) => ({ stream, revision, reason })),
-  }),
-});
-
 /** The export with its manifest as its last line: without that line it was cut off. */
 export const withManifest = ({ texts, ...said }: Export, sign: ExportDeps['sign']): Export => ({
   ...said,
   texts: async function* (signal) {
     const totals = yield* texts(signal);
-    const manifest = manifestOf(said, totals);
+    const { breaks, ...counted } = totals;
+    const removed = breaks.map(({ stream, revision, reason }) => ({ stream, revision, reason }));
+    const manifest: Manifest = {
+      ...({ format: 'payments-export', version: 1 } as const),
+      exportedAt: new Date().toISOString(),
+      ...said,
+      ...counted,
+      ...(removed.length > 0 && { removed }),
+    };
     yield `${manifestLine({ ...manifest, signature: sign?.(manifest) })}\n`;
     return totals;
   },

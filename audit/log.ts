@@ -79,18 +79,13 @@ export const LIMIT = 100;
 /** The most events that one request reads, where most are of other merchants. */
 const READ_MAX = 10_000;
 
-const inSpan = (time: string, { fromTime, toTime }: LogRequest): boolean =>
-  (fromTime === undefined || time >= fromTime) && (toTime === undefined || time < toTime);
-
-/** A page may then look at more events than it shows. */
-const isFiltered = ({ fromTime, toTime }: LogRequest, only: string | undefined): boolean =>
-  only !== undefined || fromTime !== undefined || toTime !== undefined;
-
 /** An event with no time, or perhaps a changed one, is part of every span. */
-const fits = (form: StoredForm, requested: LogRequest): boolean => {
-  if (requested.fromTime === undefined && requested.toTime === undefined) return true;
+const fits = (form: StoredForm, { fromTime, toTime }: LogRequest): boolean => {
+  if ((fromTime ?? toTime) === undefined) return true;
   const { time } = jsonFieldsOf(form.text);
-  return typeof time !== 'string' || inSpan(time, requested) || formReason(form) !== undefined;
+  if (typeof time !== 'string') return true;
+  const isIn = time >= (fromTime ?? time) && (toTime === undefined || time < toTime);
+  return isIn || formReason(form) !== undefined;
 };
 
 const checked = (form: StoredForm) => {
@@ -112,7 +107,8 @@ export const logPage = async (
   let broken: AuditBreak | undefined;
   let next = startOf(requested.from);
   const end = await log.end();
-  const isPart = isFiltered(requested, only);
+  // A page may then look at more events than it shows.
+  const isPart = (only ?? requested.fromTime ?? requested.toTime) !== undefined;
   const take = (form: StoredForm): void => {
     const event = checked(form);
     events.push(event);
