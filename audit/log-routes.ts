@@ -5,9 +5,8 @@ import { logIdOf } from '../shared/event-store/chain.ts';
 import { readControl } from '../shared/event-store/control-stream.ts';
 import { hasGoodSignature, type Manifest } from '../shared/event-store/manifest.ts';
 import { keysOf } from '../shared/event-store/seals.ts';
-import type { Principal } from '../shared/http/auth/principal.ts';
 import { JSON_TYPE } from '../shared/http/errors.ts';
-import { asJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
+import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import { inTurn, whenGone } from '../shared/http/server/shares.ts';
 import {
   accepts,
@@ -23,7 +22,7 @@ import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
 import { beginLogRead, exportOfLog, hasSeals, sendExport } from './export.ts';
 import { rejectBusy, sendLive } from './live.ts';
-import { eventText, type LogRequest, pageText } from './log.ts';
+import { eventText, pageText } from './log.ts';
 import {
   LogParameters,
   NO_EVENTS_POSITION,
@@ -35,14 +34,6 @@ import {
 import { type KeptHead, type LogVerification, verifyLogForms } from './verification.ts';
 
 const PAST = new URL('./log.ts', import.meta.url).href;
-
-type LogInput = { principal: Principal; query: LogRequest };
-
-const sendPage = async (deps: AuditDeps, { principal, query }: LogInput, reply: FastifyReply) => {
-  const args = { requested: query, only: onlyOf(principal) };
-  const text = await inTurn('past', reply, () => pageText(deps, args));
-  return text === undefined ? reply : reply.type(JSON_TYPE).send(text);
-};
 
 /** A head whose origin is not proved must not declare the log broken to all (gaps §25). */
 const isOfKeptHead = ({ keptHead }: AuditVerification): boolean =>
@@ -126,17 +117,16 @@ const keptHeadIn = async (
 export const AUDIT_LOG_ROUTES = {
   readLog: route({
     request: { query: LogParameters },
-    responses: {
-      200: { description: 'The response.', content: { ...asJson(AuditLogPage), ...asLines } },
-    },
-    handle: async (deps, input, reply) => {
-      const { query } = input;
+    responses: okJson(AuditLogPage, asLines),
+    handle: async (deps, { principal, query }, reply) => {
+      const only = onlyOf(principal);
       const exporting = accepts(reply, NDJSON);
       if (exporting && !deps.streams.take(reply)) return rejectBusy(reply);
       if (await beginLogRead(deps, query.from, reply, exporting ? 'EXPORT' : 'LOG')) return reply;
-      if (!exporting) return sendPage(deps, input, reply);
       const send = async () =>
-        sendExport(deps, await exportOfLog(deps, query, onlyOf(input.principal)), reply);
+        exporting
+          ? sendExport(deps, await exportOfLog(deps, query, only), reply)
+          : reply.type(JSON_TYPE).send(await pageText(deps, { requested: query, only }));
       return (await inTurn('past', reply, send)) ?? reply;
     },
   }),
@@ -155,9 +145,7 @@ export const AUDIT_LOG_ROUTES = {
   }),
   verifyLog: route({
     request: { query: VerifyParameters },
-    responses: {
-      200: { description: 'The response.', content: { ...asJson(AuditVerification), ...asEvents } },
-    },
+    responses: okJson(AuditVerification, asEvents),
     handle: async (deps, { principal, query }, reply) => {
       let known: KeptHead | undefined;
       try {

@@ -1,16 +1,15 @@
-import type { FastifyRequest } from 'fastify';
 import type { LogBreak } from '../shared/event-store/breaks.ts';
 import { timeAfter } from '../shared/event-store/codec.ts';
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../shared/event-store/port.ts';
 import { keyIdOf, keysOf } from '../shared/event-store/seals.ts';
 import { reject } from '../shared/http/errors.ts';
-import { contextOf, readJson } from '../shared/http/request.ts';
+import { contextOf } from '../shared/http/request.ts';
 import {
   asJson,
+  jsonBody,
   okJson,
   type RoutesOf,
-  readBy,
   routeWith,
   sendJson,
 } from '../shared/http/route.ts';
@@ -46,11 +45,6 @@ export type LogStatusDeps = {
   store: Pick<EventStore, 'append'>;
 };
 
-const readBreak = (request: FastifyRequest) => {
-  const json = readJson(request);
-  return json.ok ? readBy(AcknowledgeBreakRequest, json.value) : json;
-};
-
 const timeOf = (ms: number): string | null => (ms === 0 ? null : new Date(ms).toISOString());
 
 const verificationOf = ({ verification }: LogStatusDeps) => {
@@ -83,8 +77,7 @@ export const LOG_ROUTES = {
       // A break is of the log, and so of every merchant.
       allMerchants: true,
       person: true,
-      read: readBreak,
-      body: { schema: AcknowledgeBreakRequest, required: true },
+      ...jsonBody(AcknowledgeBreakRequest),
     },
     responses: {
       200: { description: 'The response.', content: asJson(BreakAcknowledged), unrecorded: true },

@@ -1,7 +1,7 @@
 /** The routes over parked payments (P5); with a token of one merchant, over that merchant's own. */
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';
-import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
+import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { parkedPayments } from '../shared/read-models/pages.ts';
 import type { ParkedPayment, ReadModelsReader } from '../shared/read-models/port.ts';
@@ -57,9 +57,7 @@ export const PARKED_ROUTES = {
   }),
   retryParked: route({
     request: { paymentId: 'INVALID_PAYMENT_ID' },
-    responses: {
-      200: { description: 'The response.', content: asJson(ParkedRetry) },
-    },
+    responses: okJson(ParkedRetry),
     handle: async (deps, { principal, paymentId }, reply) => {
       const { projector, readModels } = deps;
       const found = await findParked(deps, paymentId);

@@ -1,13 +1,13 @@
 /** The one list of what needs a person, and the acknowledgement of what would stay in it (gaps §25). */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { timeAfter } from '../../shared/event-store/codec.ts';
 import { type ControlReads, readControl } from '../../shared/event-store/control-stream.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../../shared/event-store/errors.ts';
 import type { EventContext, EventStore } from '../../shared/event-store/port.ts';
 import type { Principal } from '../../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
-import { contextOf, readJson, senderOf } from '../../shared/http/request.ts';
-import { okJson, type RoutesOf, readBy, routeWith, sendJson } from '../../shared/http/route.ts';
+import { contextOf, senderOf } from '../../shared/http/request.ts';
+import { jsonBody, okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import { inTurn } from '../../shared/http/server/shares.ts';
 import { ATTENTION_STREAM, type AuditLogEvent } from '../../shared/payment/audit-events.ts';
 import { onError } from '../../shared/runtime/error-text.ts';
@@ -25,11 +25,6 @@ export type AttentionApi = {
   store: ControlReads & Pick<EventStore, 'append'>;
   /** Oldest first; `*` is all. */
   attention(merchantId: string): Promise<AttentionItem[]>;
-};
-
-const readNote = (request: FastifyRequest) => {
-  const json = readJson(request);
-  return json.ok ? readBy(AttentionNote, json.value) : json;
 };
 
 /** Throws RevisionConflict, and what the event store throws. */
@@ -98,7 +93,7 @@ export const ATTENTION_ROUTES = {
     },
   }),
   acknowledgeAttention: route({
-    request: { person: true, read: readNote, body: { schema: AttentionNote, required: true } },
+    request: { person: true, ...jsonBody(AttentionNote) },
     responses: {
       ...okJson(AttentionAcknowledgement),
       404: { description: 'Nothing that needs a person has this id.' },
