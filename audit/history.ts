@@ -17,7 +17,7 @@ import { reject } from '../shared/http/errors.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { project } from '../shared/payment/response.ts';
-import { onError, reasonOf } from '../shared/runtime/error-text.ts';
+import { onError, orElse, reasonOf } from '../shared/runtime/error-text.ts';
 import { mapInSlices } from '../shared/runtime/scheduling.ts';
 import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from './contract.ts';
 import { type AuditDeps, onlyOf } from './deps.ts';
@@ -191,14 +191,10 @@ export const auditEvent = (
   };
 };
 
-const next = (readModel: PaymentReadModel | undefined, event: LogEvent) => {
-  if ('unreadable' in event) return undefined;
-  try {
-    return project(readModel, asPaymentEvent(event));
-  } catch {
-    return undefined;
-  }
-};
+const next = (readModel: PaymentReadModel | undefined, event: LogEvent) =>
+  'unreadable' in event
+    ? undefined
+    : orElse(undefined, () => project(readModel, asPaymentEvent(event)));
 
 export const timelineOf = (
   events: readonly LogEvent[],

@@ -16,6 +16,7 @@ import { PAYMENT_ID_FORM } from '../shared/http/route.ts';
 import { PAYMENT_ID } from '../shared/payment/event-fields.ts';
 import { PAYMENT_STATUSES } from '../shared/payment/transitions.ts';
 import { holdsKnownCard } from '../shared/runtime/card-numbers.ts';
+import { orElse } from '../shared/runtime/error-text.ts';
 
 /** Covers every store's form; the store itself checks whether the log has such a position. */
 export const POSITION = /^[A-Za-z0-9_.:/-]{1,64}$/;
@@ -122,13 +123,8 @@ export const ExplainParameters = parameters({
   })
   .refine(namesOneMoment, TWO_MOMENTS);
 
-const manifestIn = (text: string): unknown => {
-  try {
-    return JSON.parse(Buffer.from(text, 'base64url').toString());
-  } catch {
-    return undefined;
-  }
-};
+const manifestIn = (text: string): unknown =>
+  orElse(undefined, () => JSON.parse(Buffer.from(text, 'base64url').toString()));
 
 export const VerifyParameters = parameters({
   manifest: parameterText()

@@ -24,3 +24,12 @@ export const onError =
     if (error instanceof kind) return handle(error);
     throw error;
   };
+
+/** What `read` gives; `otherwise` where it throws anything. */
+export const orElse = <T, U>(otherwise: U, read: () => T): T | U => {
+  try {
+    return read();
+  } catch {
+    return otherwise;
+  }
+};

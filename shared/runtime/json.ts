@@ -3,6 +3,7 @@
  * written without signs that a terminal obeys.
  */
 import { isUtf8 } from 'node:buffer';
+import { orElse } from './error-text.ts';
 
 /**
  * `repeated`: there where a key is given twice in one object, of which the value has the last alone; those
@@ -149,13 +150,8 @@ export const parseText = (
 };
 
 /** None when the text is no JSON object. */
-export const jsonFieldsOf = (text: string): Record<string, unknown> => {
-  try {
-    return Object(JSON.parse(text));
-  } catch {
-    return {};
-  }
-};
+export const jsonFieldsOf = (text: string): Record<string, unknown> =>
+  orElse({}, () => Object(JSON.parse(text)));
 
 /** Control characters, line separators, and signs that turn the direction of a text. */
 const CONTROL_SIGNS =
