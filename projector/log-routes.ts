@@ -1,7 +1,5 @@
-import type { LogBreak } from '../shared/event-store/breaks.ts';
-import { timeAfter } from '../shared/event-store/codec.ts';
-import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
-import type { EventContext, EventStore, RecordedEvent } from '../shared/event-store/port.ts';
+import { appendControl, NO_EVENTS } from '../shared/event-store/control-stream.ts';
+import type { EventStore } from '../shared/event-store/port.ts';
 import { keyIdOf, keysOf } from '../shared/event-store/seals.ts';
 import { reject } from '../shared/http/errors.ts';
 import { contextOf } from '../shared/http/request.ts';
@@ -15,29 +13,10 @@ import {
 } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { acknowledgementStreamOf } from '../shared/payment/audit-events.ts';
-import { onError } from '../shared/runtime/error-text.ts';
-import { newEventId, newUlid } from '../shared/runtime/ids.ts';
+import { newUlid } from '../shared/runtime/ids.ts';
 import { AcknowledgeBreakRequest, BreakAcknowledged, LogStatus } from './contract.ts';
 import type { OpenedSealer } from './seals/open.ts';
 import type { ScheduledVerification } from './verification/schedule.ts';
-
-export type Acknowledged = Omit<LogBreak, 'position'> & { note: string };
-
-/** It is listed, and no more makes the log broken. In a separate stream, so no foreign event is in its way. Throws what the event store throws. */
-export const acknowledgeBreak = async (
-  store: Pick<EventStore, 'append'>,
-  { stream, revision, reason, digest, note }: Acknowledged,
-  context: EventContext,
-): Promise<RecordedEvent> => {
-  const data = { stream, revision, reason, ...(digest !== undefined && { digest }), note };
-  const event = { type: 'LogBreakAcknowledged', data } as const;
-  const one = { id: newEventId(), time: timeAfter(undefined), event, context };
-  const own = acknowledgementStreamOf(newUlid());
-  const append = () => store.append(own, 'none', [one]);
-  // The very same append again stores nothing twice.
-  const [stored] = await append().catch(onError(AppendOutcomeUnknown, append));
-  return stored as RecordedEvent;
-};
 
 export type LogStatusDeps = {
   verification: Pick<ScheduledVerification, 'status' | 'hasNamed'>;
@@ -88,8 +67,13 @@ export const LOG_ROUTES = {
         return reject(reply, 'BUSINESS_RULE_VIOLATION', NOT_NAMED);
       const { actor } = principal;
       const context = contextOf({ actor, requestId: reply.request.id });
-      const { time: acknowledgedAt } = await acknowledgeBreak(store, content, context);
-      const { stream, revision, reason, note } = content;
+      const { stream, revision, reason, digest, note } = content;
+      const data = { stream, revision, reason, ...(digest !== undefined && { digest }), note };
+      const event = { type: 'LogBreakAcknowledged', data } as const;
+      // In a stream of its own, so that no foreign event is in its way.
+      const own = acknowledgementStreamOf(newUlid());
+      const [stored] = await appendControl(store, own, NO_EVENTS, [event], context);
+      const acknowledgedAt = stored?.time;
       return sendJson(reply, { stream, revision, reason, note, actor, acknowledgedAt });
     },
   }),

@@ -9,7 +9,7 @@ import { type CheckRecord, parseCheckRecord } from '../../shared/check-record.ts
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import {
   type ControlReads,
-  type ControlStream,
+  NO_EVENTS,
   readControl,
 } from '../../shared/event-store/control-stream.ts';
 import {
@@ -238,8 +238,7 @@ const unverifiedSince = async (
 };
 
 const readAcknowledged = async ({ store }: AttentionDeps): Promise<Set<string>> => {
-  const none: ControlStream = { events: [], end: 'none' };
-  const { events } = await unlessNotWhole(readControl(store, ATTENTION_STREAM), none);
+  const { events } = await unlessNotWhole(readControl(store, ATTENTION_STREAM), NO_EVENTS);
   return new Set(
     events.flatMap(({ event }) => (event.type === 'AttentionAcknowledged' ? [event.data.id] : [])),
   );

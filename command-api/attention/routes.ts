@@ -1,8 +1,11 @@
 /** The one list of what needs a person, and the acknowledgement of what would stay in it (gaps §25). */
 import type { FastifyReply } from 'fastify';
-import { timeAfter } from '../../shared/event-store/codec.ts';
-import { type ControlReads, readControl } from '../../shared/event-store/control-stream.ts';
-import { AppendOutcomeUnknown, RevisionConflict } from '../../shared/event-store/errors.ts';
+import {
+  appendControl,
+  type ControlReads,
+  readControl,
+} from '../../shared/event-store/control-stream.ts';
+import { RevisionConflict } from '../../shared/event-store/errors.ts';
 import type { EventContext, EventStore } from '../../shared/event-store/port.ts';
 import type { Principal } from '../../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
@@ -10,8 +13,6 @@ import { contextOf, senderOf } from '../../shared/http/request.ts';
 import { jsonBody, okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import { inTurn } from '../../shared/http/server/shares.ts';
 import { ATTENTION_STREAM, type AuditLogEvent } from '../../shared/payment/audit-events.ts';
-import { onError } from '../../shared/runtime/error-text.ts';
-import { newEventId } from '../../shared/runtime/ids.ts';
 import {
   AttentionAcknowledgement,
   type AttentionItem,
@@ -32,14 +33,11 @@ const record = async (
   { store }: AttentionApi,
   data: Extract<AuditLogEvent, { type: 'AttentionAcknowledged' }>['data'],
   context: EventContext,
-): Promise<string> => {
-  const { events, end } = await readControl(store, ATTENTION_STREAM);
+): Promise<string | undefined> => {
+  const before = await readControl(store, ATTENTION_STREAM);
   const event = { type: 'AttentionAcknowledged', data } as const;
-  const next = { id: newEventId(), time: timeAfter(events.at(-1)), event, context };
-  const append = () => store.append(ATTENTION_STREAM, end, [next]);
-  // The very same append again stores nothing twice.
-  await append().catch(onError(AppendOutcomeUnknown, append));
-  return next.time;
+  const [stored] = await appendControl(store, ATTENTION_STREAM, before, [event], context);
+  return stored?.time;
 };
 
 const UNKNOWN = ['nothing that needs a person has this id'];

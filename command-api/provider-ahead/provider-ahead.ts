@@ -1,10 +1,5 @@
-/**
- * The provider holds operations that a restored log lacks (gaps §17, ADR-0104). The ledger's end is
- * compared at start; while the provider is ahead merchants can only read, until an operator
- * acknowledges it. Another process's call is in the log already: its intent is durable before.
- */
-import { timeAfter } from '../../shared/event-store/codec.ts';
 import {
+  appendControl,
   type ControlReads,
   type ControlStream,
   readControl,
@@ -17,7 +12,6 @@ import { streamOf } from '../../shared/payment/payment-events.ts';
 import { isOtherProvider } from '../../shared/payment/state.ts';
 import { backOffMs, pause, within } from '../../shared/runtime/back-off.ts';
 import { onError } from '../../shared/runtime/error-text.ts';
-import { newEventId } from '../../shared/runtime/ids.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { oneRunAtATime } from '../../shared/runtime/scheduling.ts';
 import { LedgerEndNotFound, type LedgerEntry, type Provider } from '../provider/port.ts';
@@ -90,8 +84,7 @@ const recordAcknowledgement = async (
   if (stored instanceof ControlNotWhole) throw stored;
   const data = { ...ahead, ...(provider !== undefined && { provider }) };
   const event = { type: 'ProviderAheadAcknowledged', data } as const;
-  const next = { id: newEventId(), time: timeAfter(stored.events.at(-1)), event, context };
-  await store.append(PROVIDER_AHEAD_STREAM, stored.end, [next]);
+  await appendControl(store, PROVIDER_AHEAD_STREAM, stored, [event], context);
 };
 
 /** None for an unreadable or deleted stream: other alarms say so. */
