@@ -92,11 +92,9 @@ const signatureIn = async (
   if (manifest.signature === undefined) return 'NONE';
   // What is left of removed seals is no proof, and the export can still be verified.
   const seals = (await hasSeals({ store })) ? (await readControl(store, SEALS_STREAM)).events : [];
-  const keys = seals.flatMap(({ event }) => {
-    if (!isSealEvent(event)) return [];
-    const { before, after } = keysOf(event);
-    return [before, after];
-  });
+  const keys = seals.flatMap(({ event }) =>
+    isSealEvent(event) ? Object.values(keysOf(event)) : [],
+  );
   const known = sealingKey === undefined ? keys : [sealingKey, ...keys];
   return hasGoodSignature(manifest, known) ? 'GOOD' : 'NOT_GOOD';
 };
