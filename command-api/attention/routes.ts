@@ -1,5 +1,4 @@
 /** The one list of what needs a person, and the acknowledgement of what would stay in it (gaps §25). */
-import type { FastifyReply } from 'fastify';
 import {
   appendControl,
   type ControlReads,
@@ -7,12 +6,12 @@ import {
 } from '../../shared/event-store/control-stream.ts';
 import { RevisionConflict } from '../../shared/event-store/errors.ts';
 import type { EventContext, EventStore } from '../../shared/event-store/port.ts';
-import type { Principal } from '../../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { contextOf, senderOf } from '../../shared/http/request.ts';
 import { jsonBody, okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import { inTurn } from '../../shared/http/server/shares.ts';
 import { ATTENTION_STREAM, type AuditLogEvent } from '../../shared/payment/audit-events.ts';
+import { onError } from '../../shared/runtime/error-text.ts';
 import {
   AttentionAcknowledgement,
   type AttentionItem,
@@ -43,32 +42,6 @@ const record = async (
 const UNKNOWN = ['nothing that needs a person has this id'];
 const TWO_AT_ONCE = ['another acknowledgement was recorded at the same moment; try again'];
 
-type Requested = { principal: Principal; id: string; note: string };
-
-const acknowledge = async (
-  api: AttentionApi,
-  { principal, id, note }: Requested,
-  reply: FastifyReply,
-) => {
-  const all = await inTurn('attention', reply, () => api.attention(principal.merchantId));
-  if (all === undefined) return reply;
-  const item = all.find((one) => one.id === id);
-  if (item === undefined) return reject(reply, 'NOT_FOUND', UNKNOWN);
-  if (!isAcknowledgeable(item)) {
-    const why = `${item.reason} is not acknowledged: it ends with its cause; next: ${item.next}`;
-    return reject(reply, 'BUSINESS_RULE_VIOLATION', [why]);
-  }
-  const { reason } = item;
-  try {
-    const context = contextOf(senderOf(principal, reply));
-    const acknowledgedAt = await record(api, { id, reason, note }, context);
-    return sendJson(reply, { id, reason, note, actor: principal.actor, acknowledgedAt });
-  } catch (error) {
-    if (!(error instanceof RevisionConflict)) throw error;
-    return reject(reply, 'SERVICE_UNAVAILABLE', TWO_AT_ONCE, RETRY_LATER);
-  }
-};
-
 const cursorOf = (item: AttentionItem): string => Buffer.from(placeOf(item)).toString('base64url');
 
 const route = routeWith<AttentionApi>();
@@ -97,9 +70,25 @@ export const ATTENTION_ROUTES = {
       404: { description: 'Nothing that needs a person has this id.' },
       422: { description: 'It ends with its cause, and is not acknowledged.' },
     },
-    handle: (api, { principal, content: { note } }, reply) => {
+    handle: async (api, { principal, content: { note } }, reply) => {
       const { itemId: id } = reply.request.params as { itemId: string };
-      return acknowledge(api, { principal, id, note }, reply);
+      const all = await inTurn('attention', reply, () => api.attention(principal.merchantId));
+      if (all === undefined) return reply;
+      const item = all.find((one) => one.id === id);
+      if (item === undefined) return reject(reply, 'NOT_FOUND', UNKNOWN);
+      const { reason, next } = item;
+      if (!isAcknowledgeable(item)) {
+        const why = `${reason} is not acknowledged: it ends with its cause; next: ${next}`;
+        return reject(reply, 'BUSINESS_RULE_VIOLATION', [why]);
+      }
+      const data = { id, reason: item.reason, note };
+      const { actor } = principal;
+      return record(api, data, contextOf(senderOf(principal, reply))).then(
+        (acknowledgedAt) => sendJson(reply, { ...data, actor, acknowledgedAt }),
+        onError(RevisionConflict, () =>
+          reject(reply, 'SERVICE_UNAVAILABLE', TWO_AT_ONCE, RETRY_LATER),
+        ),
+      );
     },
   }),
 } satisfies Partial<RoutesOf<'command-api', AttentionApi>>;
