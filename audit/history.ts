@@ -73,18 +73,6 @@ const endBreak = (forms: readonly StoredForm[], known = -1): AuditBreak | undefi
   return known > revision ? breakAt(next, ONLY_IN_READ_MODELS) : undefined;
 };
 
-/** A stream that does not verify may name any merchant, so the read model goes first. */
-const merchantOf = async (
-  { merchants, readModels }: Pick<AuditDeps, 'merchants' | 'readModels'>,
-  paymentId: string,
-  first: StoredForm,
-  isBroken: boolean,
-): Promise<string> => {
-  const stored = async () => (await readModels.getAny(paymentId))?.merchantId;
-  const known = isBroken ? await stored() : undefined;
-  return known ?? (await merchants.ofForm(first)) ?? (await stored()) ?? '';
-};
-
 /** The history of a payment that the log lacks; undefined for none, and for another merchant's. */
 const removedHistory = async (deps: HistoryDeps, principal: Principal, paymentId: string) => {
   const document = await deps.readModels.getAny(paymentId);
@@ -116,7 +104,10 @@ export const historyOf = async (
   if (first === undefined) return removedHistory(deps, principal, paymentId);
   const events = await mapInSlices(forms, decode);
   const broken = streamBreak(forms, events) ?? endBreak(forms, document?.revision);
-  const merchantId = await merchantOf(deps, paymentId, first, broken !== undefined);
+  const stored = async () => (await deps.readModels.getAny(paymentId))?.merchantId;
+  // A stream that does not verify may name any merchant, so the read model goes first.
+  const known = broken === undefined ? undefined : await stored();
+  const merchantId = known ?? (await deps.merchants.ofForm(first)) ?? (await stored()) ?? '';
   const only = onlyOf(principal);
   return only === undefined || merchantId === only
     ? { merchantId, events, forms, broken }

@@ -35,24 +35,17 @@ import { type KeptHead, type LogVerification, verifyLogForms } from './verificat
 
 const PAST = new URL('./log.ts', import.meta.url).href;
 
-/** A head whose origin is not proved must not declare the log broken to all (gaps §25). */
-const isOfKeptHead = ({ keptHead }: AuditVerification): boolean =>
-  keptHead !== undefined &&
-  !keptHead.found &&
-  keptHead.notComparable === undefined &&
-  keptHead.signature !== 'GOOD';
-
-/** So that only a verification against as late a head clears a difference from one. */
-const provenUpTo = ({ keptHead }: AuditVerification): number => {
-  if (keptHead?.signature !== 'GOOD' || keptHead.notComparable !== undefined) return 0;
-  return Number(keptHead.position) || 1;
-};
-
 async function* verification(deps: AuditDeps, options: LogVerification) {
   const result = yield* verifyLogForms(deps, options);
   // The streams of one merchant prove nothing about the whole log.
-  if (result?.breaks !== undefined && options.only === undefined && !isOfKeptHead(result))
-    await deps.onVerified(result.breaks, [result.events, provenUpTo(result)]);
+  if (result?.breaks === undefined || options.only !== undefined) return result;
+  const { keptHead: kept, breaks, events } = result;
+  const isComparable = kept !== undefined && kept.notComparable === undefined;
+  const isProven = isComparable && kept.signature === 'GOOD';
+  // A head whose origin is not proved must not declare the log broken to all (gaps §25).
+  if (isComparable && !kept.found && !isProven) return result;
+  // Only a verification against as late a head clears a difference from one.
+  await deps.onVerified(breaks, [events, isProven ? Number(kept.position) || 1 : 0]);
   return result;
 }
 

@@ -93,15 +93,6 @@ const unreadableFor = async (
   };
 };
 
-/** Throws StreamNotWhole where the stream was deleted, or the read models know it. */
-const rejectRemoved = async (
-  { store, readModels }: ReconcilePaymentDeps,
-  paymentId: string,
-): Promise<void> => {
-  await store.lastRevision(streamOf(paymentId));
-  if ((await readModels.getAny(paymentId)) !== undefined) throw notInLog(paymentId);
-};
-
 const comparedFor = async (
   deps: ReconcilePaymentDeps,
   principal: Principal,
@@ -111,7 +102,11 @@ const comparedFor = async (
   const { provider, paymentLog } = deps.commands;
   try {
     const payment = await paymentLog.load(paymentId, 'store');
-    if (payment === undefined) await rejectRemoved(deps, paymentId);
+    if (payment === undefined) {
+      // Throws StreamNotWhole where the stream was deleted.
+      await deps.store.lastRevision(streamOf(paymentId));
+      if ((await deps.readModels.getAny(paymentId)) !== undefined) throw notInLog(paymentId);
+    }
     const { merchantId } = principal;
     const own =
       merchantId === '*' || payment?.state.merchantId === merchantId ? payment : undefined;

@@ -63,17 +63,6 @@ const throwUnread = (error: unknown): never => {
   throw new RelayNotReady(`the checkpoint of the relay cannot be read: ${reasonOf(error)}`);
 };
 
-const rejectMisfit = async (
-  store: Pick<EventStore, 'end' | 'readAll' | 'hashAt'>,
-  { position, hash }: RelayCheckpoint,
-): Promise<void> => {
-  const misfit = await misfitOf(store, position, hash);
-  if (misfit === undefined) return;
-  throw new RelayHalted(
-    `the event log ${misfit} the checkpoint of the relay (${position}): it was changed, cut, or restored from another copy, and the topics hold events that it does not; put the right log back`,
-  );
-};
-
 const rejectChange = (known: Partitions, found: Partitions): void => {
   for (const topic of TOPICS) {
     if (known[topic] === found[topic]) continue;
@@ -127,7 +116,12 @@ const start = async (relay: Running): Promise<Position | null> => {
   const found = await findPartitions(relay);
   const taken = await checkpoint.take(found);
   rejectChange(taken.partitions, found);
-  await rejectMisfit(store, taken);
+  const { position, hash } = taken;
+  const misfit = await misfitOf(store, position, hash);
+  if (misfit !== undefined)
+    throw new RelayHalted(
+      `the event log ${misfit} the checkpoint of the relay (${position}): it was changed, cut, or restored from another copy, and the topics hold events that it does not; put the right log back`,
+    );
   await overtake(relay);
   await finishParked(relay);
   return checkpoint.value().position;
