@@ -233,28 +233,17 @@ const ownPayment = async (
   paymentId: string,
   reply: FastifyReply,
 ): Promise<LoadedPayment['state'] | undefined> => {
-  const payment = await loadFor(commands, merchantId, paymentId);
+  const unreadable = onError(UnreadableStream, (error) => {
+    if (isUnreadableOf(error, merchantId)) throw error;
+    return undefined;
+  });
+  const payment = await commands.paymentLog.load(paymentId, 'cache').catch(unreadable);
   if (payment !== undefined && payment.state.merchantId === merchantId) return payment.state;
-  const document =
-    payment === undefined
-      ? await readModels.get(paymentId, merchantId).catch(unavailable)
-      : undefined;
-  if (document !== undefined) throw notInLog(paymentId);
+  const isKnown = async () =>
+    (await readModels.get(paymentId, merchantId).catch(unavailable)) !== undefined;
+  if (payment === undefined && (await isKnown())) throw notInLog(paymentId);
   reject(reply, 'PAYMENT_NOT_FOUND');
   return undefined;
 };
 
 const unavailable = onError(ReadModelsUnavailable, () => undefined);
-
-const loadFor = async (
-  { paymentLog }: CommandDeps,
-  merchantId: string,
-  paymentId: string,
-): Promise<LoadedPayment | undefined> => {
-  try {
-    return await paymentLog.load(paymentId, 'cache');
-  } catch (error) {
-    if (!(error instanceof UnreadableStream) || isUnreadableOf(error, merchantId)) throw error;
-    return undefined;
-  }
-};

@@ -254,12 +254,6 @@ type Failure = {
   random: number;
 };
 
-type Failed = {
-  delivery: Delivery;
-  nextAt: number | undefined;
-  isOver: boolean;
-};
-
 const afterFailure = (row: DeliveryRow, nowMs: number, { ours, random }: Failure) => {
   const isTheirs = ours === undefined;
   const fails = isTheirs ? row.fails + 1 : row.fails;
@@ -284,7 +278,7 @@ const againAfter = (
   return kind === 'test' || n >= ATTEMPTS_OF_ONE_MAX ? undefined : { n, nextAt: nextAt(n) };
 };
 
-export const failed = (delivery: Delivery, item: Item, nowMs: number, failure: Failure): Failed => {
+export const failed = (delivery: Delivery, item: Item, nowMs: number, failure: Failure) => {
   const { row } = delivery;
   const again = againAfter(row, item, nowMs, failure);
   const kept = rowAfter(row, item, nowMs, again);

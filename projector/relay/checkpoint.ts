@@ -33,19 +33,16 @@ export const checkpointAtStart = (counts: Partitions): RelayCheckpoint => ({
   parked: {},
 });
 
-/** Nothing was sent to the seals topic by the earlier version that wrote no count of it. */
-const withSeals = (stored: RelayCheckpoint, seals: number): RelayCheckpoint => ({
-  ...stored,
-  partitions: { ...stored.partitions, seals: stored.partitions.seals ?? seals },
-});
-
 /** `seals`: the count of that topic now. Throws Error when damaged: a guess could send or skip messages. */
 export const parseCheckpoint = (
   text: string,
   seals = PARTITIONS_DEFAULT.seals,
 ): RelayCheckpoint => {
   try {
-    const checkpoint = relayCheckpoint.parse(withSeals(JSON.parse(text), seals));
+    const stored = JSON.parse(text);
+    // Nothing was sent to the seals topic by the earlier version that wrote no count of it.
+    stored.partitions.seals ??= seals;
+    const checkpoint = relayCheckpoint.parse(stored);
     if (checkpoint.counters.length === checkpoint.partitions.events) return checkpoint;
   } catch {}
   throw new Error('the checkpoint of the relay is damaged; put back its last good copy');

@@ -131,8 +131,7 @@ const idsOfParked = ({ checkpoint }: Running): string[] => Object.keys(checkpoin
 
 /** The messages of before this start were sent again and acknowledged: now come the parked ones. */
 const sendParkedOnce = async (relay: Running): Promise<void> => {
-  if (relay.allAcknowledged) return;
-  await sendParked(relay, idsOfParked(relay));
+  if (!relay.allAcknowledged) await sendParked(relay, idsOfParked(relay));
   relay.allAcknowledged = true;
 };
 
@@ -178,11 +177,6 @@ const retry = async (relay: Running, paymentId: string | undefined): Promise<Ret
   return sendParked(relay, ids.slice(0, RETRIED_MAX));
 };
 
-const halt = (relay: Running, { message: reason }: RelayHalted): void => {
-  relay.halted = reason;
-  relay.logger.error({ reason }, 'relay halted: it cannot go on until an operator acts');
-};
-
 const prepare = (options: RelayOptions): Running => {
   const { store, feed, logger, mayRun = () => true } = options;
   // With `mayRun` another relay is expected: this one tries again.
@@ -218,7 +212,9 @@ export const startRelay = (options: RelayOptions): Relay => {
       step().catch((error: unknown) => {
         relay.allAcknowledged = false;
         if (error instanceof RelayHalted) {
-          halt(relay, error);
+          const { message: reason } = error;
+          relay.halted = reason;
+          logger.error({ reason }, 'relay halted: it cannot go on until an operator acts');
           void subscription.stop();
         }
         throw error;
