@@ -26,11 +26,7 @@ type Args = { requested: LogRequest; only: string | undefined };
 
 type Deps = { store: LogReader } & Parameters<typeof scanCalls>[0];
 
-const order = (deps: Deps, args: Args) => ({
-  module: import.meta.url,
-  args,
-  calls: scanCalls(deps),
-});
+const MODULE = import.meta.url;
 
 /** Characters handed over at once: each time costs the reader a message. */
 const TEXT_MIN = 64 * 1024;
@@ -60,7 +56,7 @@ export const exportTexts = (
   args: Args,
   signal?: AbortSignal,
 ): AsyncGenerator<string, ExportTotals> =>
-  scanLog(deps.store, { ...order(deps, args), job: 'texts', signal });
+  scanLog(deps.store, { module: MODULE, job: 'texts', args, calls: scanCalls(deps), signal });
 
 /** Writing the JSON text is a part of the work. */
 export const page: LogScan<Args, never, string> = async (log, { requested, only }, { call }) => {
@@ -68,8 +64,10 @@ export const page: LogScan<Args, never, string> = async (log, { requested, only 
   return JSON.stringify(await logPage({ log, merchants }, requested, only));
 };
 
-export const pageText = (deps: Deps, args: Args): Promise<string> =>
-  resultOf(scanLog<never, string>(deps.store, { ...order(deps, args), job: 'page' }));
+export const pageText = (deps: Deps, args: Args): Promise<string> => {
+  const order = { module: MODULE, job: 'page', args, calls: scanCalls(deps) };
+  return resultOf(scanLog<never, string>(deps.store, order));
+};
 
 type Owned = { log: Pick<LogReader, 'end' | 'stored'>; merchants: MerchantLookup };
 export type LogRequest = z.output<typeof LogParameters>;

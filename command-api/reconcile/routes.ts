@@ -94,29 +94,21 @@ const unreadableFor = async (
 };
 
 const comparedFor = async (
-  deps: ReconcilePaymentDeps,
-  principal: Principal,
+  { commands, store, readModels }: ReconcilePaymentDeps,
+  { merchantId: only }: Principal,
   paymentId: string,
   limit: number,
 ) => {
-  const { provider, paymentLog } = deps.commands;
-  try {
-    const payment = await paymentLog.load(paymentId, 'store');
-    if (payment === undefined) {
-      // Throws StreamNotWhole where the stream was deleted.
-      await deps.store.lastRevision(streamOf(paymentId));
-      if ((await deps.readModels.getAny(paymentId)) !== undefined) throw notInLog(paymentId);
-    }
-    const { merchantId } = principal;
-    const own =
-      merchantId === '*' || payment?.state.merchantId === merchantId ? payment : undefined;
-    if (own === undefined) return undefined;
-    const compared = await reconcilePayment(provider, own, limit);
-    return { merchantId: own.state.merchantId, ...compared };
-  } catch (error) {
-    if (!(error instanceof UnreadableStream)) throw error;
-    return unreadableFor(deps, principal, paymentId, error);
+  const payment = await commands.paymentLog.load(paymentId, 'store');
+  if (payment === undefined) {
+    // Throws StreamNotWhole where the stream was deleted.
+    await store.lastRevision(streamOf(paymentId));
+    if ((await readModels.getAny(paymentId)) !== undefined) throw notInLog(paymentId);
+    return undefined;
   }
+  const { merchantId } = payment.state;
+  if (only !== '*' && only !== merchantId) return undefined;
+  return { merchantId, ...(await reconcilePayment(commands.provider, payment, limit)) };
 };
 
 const paymentRoute = routeWith<ReconcilePaymentDeps>();
@@ -130,7 +122,9 @@ export const RECONCILE_PAYMENT_ROUTES = {
     responses: okJson(contract.PaymentReconciliation),
     handle: async (deps, { principal, paymentId, query }, reply) => {
       await deps.record(reply.request, { action: 'RECONCILE', paymentId });
-      const compared = await comparedFor(deps, principal, paymentId, query.limit);
+      const compared = await comparedFor(deps, principal, paymentId, query.limit).catch(
+        onError(UnreadableStream, (error) => unreadableFor(deps, principal, paymentId, error)),
+      );
       if (compared === undefined) return reject(reply, 'PAYMENT_NOT_FOUND');
       reply.request.paymentId = paymentId;
       return sendJson(reply, { paymentId, ...compared });
