@@ -101,8 +101,7 @@ export const noteStillParked = (
   parked[paymentId] = { ...parking, reason: reason.slice(0, REASON_CHARS_MAX) };
 };
 
-/** `overtaken` makes the error for a relay after which another one has saved. */
-export const openOwnCheckpoint = (document: KeyDocument, overtaken: () => Error) => {
+export const openOwnCheckpoint = (document: KeyDocument) => {
   let version = 0;
   let own: RelayCheckpoint | undefined;
   let isTaken = false;
@@ -112,7 +111,8 @@ export const openOwnCheckpoint = (document: KeyDocument, overtaken: () => Error)
   const known = (): RelayCheckpoint | undefined => taken() ?? seen;
 
   const save = async (next: RelayCheckpoint): Promise<void> => {
-    if (!(await document.save(JSON.stringify(next), version))) throw overtaken();
+    if (!(await document.save(JSON.stringify(next), version)))
+      throw new Error('another relay has moved the checkpoint of the relay');
     version += 1;
     own = next;
   };
@@ -133,7 +133,7 @@ export const openOwnCheckpoint = (document: KeyDocument, overtaken: () => Error)
       seen = stored && parseCheckpoint(stored.text);
       return seen;
     },
-    /** Throws the error of `overtaken`, and nothing changed, where another relay has saved since. */
+    /** Throws Error, and nothing changed, where another relay has saved since. */
     save,
     /** Saves the stored one once, or the first: then every older relay fails to save. Throws as both. */
     take: async (counts: Partitions): Promise<RelayCheckpoint> => {

@@ -26,7 +26,7 @@ export type RelayOptions = {
   feed: EventFeed;
   checkpoint: KeyDocument;
   logger: Logger;
-  mayRun?: () => boolean;
+  mayRun: () => boolean;
   backOff?: BackOff;
   waitsMs?: Partial<typeof WAITS_MS>;
 };
@@ -178,15 +178,10 @@ const retry = async (relay: Running, paymentId: string | undefined): Promise<Ret
 };
 
 const prepare = (options: RelayOptions): Running => {
-  const { store, feed, logger, mayRun = () => true } = options;
-  // With `mayRun` another relay is expected: this one tries again.
-  const overtaken = (): Error => {
-    const why = 'another relay has moved the checkpoint of the relay';
-    return options.mayRun === undefined ? new RelayHalted(why) : new Error(why);
-  };
+  const { store, feed, logger, mayRun } = options;
   return {
     ...{ store, feed, logger, mayRun },
-    checkpoint: openOwnCheckpoint(options.checkpoint, overtaken),
+    checkpoint: openOwnCheckpoint(options.checkpoint),
     states: followPaymentStates(store),
     published: 0,
     overtookAtMs: 0,
