@@ -1,5 +1,4 @@
 /** Names the events behind a decision of the rules (shared/payment/decide.ts). */
-
 import { describeBreak } from '../shared/event-store/chain.ts';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { type Decision, decide, hasReachedCeiling } from '../shared/payment/decide.ts';
@@ -9,6 +8,7 @@ import {
   isOtherProvider,
   type Operation,
   type PaymentState,
+  unresolvedOperations,
 } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
 import type { AuditBreak, AuditExplanation } from './contract.ts';
@@ -29,20 +29,13 @@ type Amount = { amount: number; currency: string };
 const amountText = ({ amount, currency }: Amount): string =>
   `${(amount / 100).toFixed(2)} ${currency}`;
 
-const unresolvedIntents = (state: PaymentState): ReadonlySet<number> =>
-  new Set(state.operations.filter((o) => o.ended === undefined).map((o) => o.requestedAt));
-
-const isElsewhere = (
-  provider: string | undefined,
-  { providers }: ExplainedCommand,
-): provider is string => providers.length > 0 && isOtherProvider(provider, providers);
-
 const whyUnresolved =
-  ({ requestedAt, provider }: Operation, request: ExplainedCommand): ReasonOf =>
+  ({ requestedAt, provider }: Operation, { providers }: ExplainedCommand): ReasonOf =>
   ({ revision, event }) => {
     if (revision !== requestedAt) return undefined;
-    const next = isElsewhere(provider, request)
-      ? `it was sent to ${provider}, and its outcome is not asked for while the provider that is set is ${request.providers[0]}`
+    const isElsewhere = providers.length > 0 && isOtherProvider(provider, providers);
+    const next = isElsewhere
+      ? `it was sent to ${provider}, and its outcome is not asked for while the provider that is set is ${providers[0]}`
       : 'the provider is asked about it first';
     return `${event.type} has no outcome yet: ${next}`;
   };
@@ -103,8 +96,8 @@ const whyNothingLeft = (state: PaymentState): ReasonOf => {
   const waiting = wordsOf({
     PaymentRefundRequested: (data) => `holds ${amountText(data)} for a refund without an outcome`,
   });
-  const unresolved = unresolvedIntents(state);
-  return (event) => ended(event) ?? (unresolved.has(event.revision) ? waiting(event) : undefined);
+  const open = unresolvedOperations(state).map(({ requestedAt }) => requestedAt);
+  return (event) => ended(event) ?? (open.includes(event.revision) ? waiting(event) : undefined);
 };
 
 const whyAtCeiling =

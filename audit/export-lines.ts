@@ -6,6 +6,7 @@
 import { createHash, hash } from 'node:crypto';
 import { type Manifest, manifestShape } from '../shared/event-store/manifest.ts';
 import type { StoredForm } from '../shared/event-store/port.ts';
+import { orElse } from '../shared/runtime/error-text.ts';
 import { jsonFieldsOf } from '../shared/runtime/json.ts';
 import { AuditBreak } from './contract.ts';
 
@@ -17,15 +18,8 @@ export type ExportLine = Omit<StoredForm, 'id' | 'logHashBefore'> & {
   chain: string;
 };
 
-const isJson = (text: string): boolean => {
-  if (text.includes('\n')) return false;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-};
+const isJson = (text: string): boolean =>
+  !text.includes('\n') && orElse(false, () => JSON.parse(text) !== undefined);
 
 /** A text that is no JSON stands in it as a string, with the event's place. */
 const bodyOf = (form: Omit<ExportLine, 'chain'>): string => {

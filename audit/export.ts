@@ -7,6 +7,7 @@ import { type RoutesOf, routeWith } from '../shared/http/route.ts';
 import { inTurn } from '../shared/http/server/shares.ts';
 import { NDJSON } from '../shared/http/server/streams.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
+import { onError } from '../shared/runtime/error-text.ts';
 import { type AuditDeps, asLines, onlyOf } from './deps.ts';
 import {
   breakLine,
@@ -46,14 +47,8 @@ const completenessOf = ({ from, fromTime, toTime, limit }: LogRequest, isWhole: 
 };
 
 /** False also where the seals were removed at the server: the log can still be exported. */
-export const hasSeals = async ({ store }: Pick<Deps, 'store'>): Promise<boolean> => {
-  try {
-    return (await store.lastRevision(SEALS_STREAM)) !== null;
-  } catch (error) {
-    if (error instanceof StreamNotWhole) return false;
-    throw error;
-  }
-};
+export const hasSeals = async ({ store }: Pick<Deps, 'store'>): Promise<boolean> =>
+  (await store.lastRevision(SEALS_STREAM).catch(onError(StreamNotWhole, () => null))) !== null;
 
 const guaranteeOf = async (deps: Deps): Promise<Manifest['guarantee']> => {
   const { guarantee } = deps.store.stored;
@@ -98,26 +93,20 @@ export const exportOfPayment = async (
   texts: () => linesOf(forms, broken),
 });
 
-const manifestOf = (
-  said: Omit<Export, 'texts'>,
-  { breaks, ...totals }: ExportTotals,
-): Manifest => ({
-  format: 'payments-export',
-  version: 1,
-  exportedAt: new Date().toISOString(),
-  ...said,
-  ...totals,
-  ...(breaks.length > 0 && {
-    removed: breaks.map(({ stream, revision, reason }) => ({ stream, revision, reason })),
-  }),
-});
-
 /** The export with its manifest as its last line: without that line it was cut off. */
 export const withManifest = ({ texts, ...said }: Export, sign: ExportDeps['sign']): Export => ({
   ...said,
   texts: async function* (signal) {
     const totals = yield* texts(signal);
-    const manifest = manifestOf(said, totals);
+    const { breaks, ...counted } = totals;
+    const removed = breaks.map(({ stream, revision, reason }) => ({ stream, revision, reason }));
+    const manifest: Manifest = {
+      ...({ format: 'payments-export', version: 1 } as const),
+      exportedAt: new Date().toISOString(),
+      ...said,
+      ...counted,
+      ...(removed.length > 0 && { removed }),
+    };
     yield `${manifestLine({ ...manifest, signature: sign?.(manifest) })}\n`;
     return totals;
   },

@@ -17,7 +17,7 @@ import { reject } from '../shared/http/errors.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { project } from '../shared/payment/response.ts';
-import { reasonOf } from '../shared/runtime/error-text.ts';
+import { onError, orElse, reasonOf } from '../shared/runtime/error-text.ts';
 import { mapInSlices } from '../shared/runtime/scheduling.ts';
 import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from './contract.ts';
 import { type AuditDeps, onlyOf } from './deps.ts';
@@ -73,28 +73,6 @@ const endBreak = (forms: readonly StoredForm[], known = -1): AuditBreak | undefi
   return known > revision ? breakAt(next, ONLY_IN_READ_MODELS) : undefined;
 };
 
-/** A stream that does not verify may name any merchant, so the read model goes first. */
-const merchantOf = async (
-  { merchants, readModels }: Pick<AuditDeps, 'merchants' | 'readModels'>,
-  paymentId: string,
-  first: StoredForm,
-  isBroken: boolean,
-): Promise<string> => {
-  const stored = async () => (await readModels.getAny(paymentId))?.merchantId;
-  const known = isBroken ? await stored() : undefined;
-  return known ?? (await merchants.ofForm(first)) ?? (await stored()) ?? '';
-};
-
-const removalOf = async ({ store }: HistoryDeps, stream: string): Promise<string | undefined> => {
-  try {
-    await store.lastRevision(stream);
-    return undefined;
-  } catch (error) {
-    if (error instanceof StreamNotWhole) return error.message.replace(`${stream}: `, '');
-    throw error;
-  }
-};
-
 /** The history of a payment that the log lacks; undefined for none, and for another merchant's. */
 const removedHistory = async (deps: HistoryDeps, principal: Principal, paymentId: string) => {
   const document = await deps.readModels.getAny(paymentId);
@@ -102,7 +80,10 @@ const removedHistory = async (deps: HistoryDeps, principal: Principal, paymentId
   if (document === undefined || (only !== undefined && document.merchantId !== only))
     return undefined;
   const stream = streamOf(paymentId);
-  const reason = (await removalOf(deps, stream)) ?? ONLY_IN_READ_MODELS;
+  const reason = await deps.store.lastRevision(stream).then(
+    () => ONLY_IN_READ_MODELS,
+    onError(StreamNotWhole, ({ message }) => message.replace(`${stream}: `, '')),
+  );
   const broken = { position: '', stream, revision: 0, reason };
   return { merchantId: document.merchantId, events: [], forms: [], broken };
 };
@@ -123,7 +104,10 @@ export const historyOf = async (
   if (first === undefined) return removedHistory(deps, principal, paymentId);
   const events = await mapInSlices(forms, decode);
   const broken = streamBreak(forms, events) ?? endBreak(forms, document?.revision);
-  const merchantId = await merchantOf(deps, paymentId, first, broken !== undefined);
+  const stored = async () => (await deps.readModels.getAny(paymentId))?.merchantId;
+  // A stream that does not verify may name any merchant, so the read model goes first.
+  const known = broken === undefined ? undefined : await stored();
+  const merchantId = known ?? (await deps.merchants.ofForm(first)) ?? (await stored()) ?? '';
   const only = onlyOf(principal);
   return only === undefined || merchantId === only
     ? { merchantId, events, forms, broken }
@@ -198,14 +182,10 @@ export const auditEvent = (
   };
 };
 
-const next = (readModel: PaymentReadModel | undefined, event: LogEvent) => {
-  if ('unreadable' in event) return undefined;
-  try {
-    return project(readModel, asPaymentEvent(event));
-  } catch {
-    return undefined;
-  }
-};
+const next = (readModel: PaymentReadModel | undefined, event: LogEvent) =>
+  'unreadable' in event
+    ? undefined
+    : orElse(undefined, () => project(readModel, asPaymentEvent(event)));
 
 export const timelineOf = (
   events: readonly LogEvent[],

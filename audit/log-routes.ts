@@ -5,9 +5,8 @@ import { logIdOf } from '../shared/event-store/chain.ts';
 import { readControl } from '../shared/event-store/control-stream.ts';
 import { hasGoodSignature, type Manifest } from '../shared/event-store/manifest.ts';
 import { keysOf } from '../shared/event-store/seals.ts';
-import type { Principal } from '../shared/http/auth/principal.ts';
 import { JSON_TYPE } from '../shared/http/errors.ts';
-import { asJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
+import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import { inTurn, whenGone } from '../shared/http/server/shares.ts';
 import {
   accepts,
@@ -23,7 +22,7 @@ import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
 import { beginLogRead, exportOfLog, hasSeals, sendExport } from './export.ts';
 import { rejectBusy, sendLive } from './live.ts';
-import { eventText, type LogRequest, pageText } from './log.ts';
+import { eventText, pageText } from './log.ts';
 import {
   LogParameters,
   NO_EVENTS_POSITION,
@@ -36,32 +35,17 @@ import { type KeptHead, type LogVerification, verifyLogForms } from './verificat
 
 const PAST = new URL('./log.ts', import.meta.url).href;
 
-type LogInput = { principal: Principal; query: LogRequest };
-
-const sendPage = async (deps: AuditDeps, { principal, query }: LogInput, reply: FastifyReply) => {
-  const args = { requested: query, only: onlyOf(principal) };
-  const text = await inTurn('past', reply, () => pageText(deps, args));
-  return text === undefined ? reply : reply.type(JSON_TYPE).send(text);
-};
-
-/** A head whose origin is not proved must not declare the log broken to all (gaps §25). */
-const isOfKeptHead = ({ keptHead }: AuditVerification): boolean =>
-  keptHead !== undefined &&
-  !keptHead.found &&
-  keptHead.notComparable === undefined &&
-  keptHead.signature !== 'GOOD';
-
-/** So that only a verification against as late a head clears a difference from one. */
-const provenUpTo = ({ keptHead }: AuditVerification): number => {
-  if (keptHead?.signature !== 'GOOD' || keptHead.notComparable !== undefined) return 0;
-  return Number(keptHead.position) || 1;
-};
-
 async function* verification(deps: AuditDeps, options: LogVerification) {
   const result = yield* verifyLogForms(deps, options);
   // The streams of one merchant prove nothing about the whole log.
-  if (result?.breaks !== undefined && options.only === undefined && !isOfKeptHead(result))
-    await deps.onVerified(result.breaks, [result.events, provenUpTo(result)]);
+  if (result?.breaks === undefined || options.only !== undefined) return result;
+  const { keptHead: kept, breaks, events } = result;
+  const isComparable = kept !== undefined && kept.notComparable === undefined;
+  const isProven = isComparable && kept.signature === 'GOOD';
+  // A head whose origin is not proved must not declare the log broken to all (gaps §25).
+  if (isComparable && !kept.found && !isProven) return result;
+  // Only a verification against as late a head clears a difference from one.
+  await deps.onVerified(breaks, [events, isProven ? Number(kept.position) || 1 : 0]);
   return result;
 }
 
@@ -101,54 +85,39 @@ const signatureIn = async (
   if (manifest.signature === undefined) return 'NONE';
   // What is left of removed seals is no proof, and the export can still be verified.
   const seals = (await hasSeals({ store })) ? (await readControl(store, SEALS_STREAM)).events : [];
-  const keys = seals.flatMap(({ event }) => {
-    if (!isSealEvent(event)) return [];
-    const { before, after } = keysOf(event);
-    return [before, after];
-  });
+  const keys = seals.flatMap(({ event }) =>
+    isSealEvent(event) ? Object.values(keysOf(event)) : [],
+  );
   const known = sealingKey === undefined ? keys : [sealingKey, ...keys];
   return hasGoodSignature(manifest, known) ? 'GOOD' : 'NOT_GOOD';
 };
 
-type Requested = z.output<typeof VerifyParameters>;
-
-const headOfManifest = ({ log, merchantId, head }: Manifest): Requested => {
-  if (head === null) throw new RangeError('an empty export has no head');
-  const { position, hash, logHash } = head;
-  return { position, hash: logHash ?? hash, log, merchant: merchantId };
-};
-
 /** In this store's form where it is of this log. Throws RangeError for an impossible position. */
-const keptHeadIn = async (deps: AuditDeps, requested: Requested): Promise<KeptHead | undefined> => {
-  const { store } = deps;
-  const { manifest } = requested;
-  const { position, hash, log, merchant } = manifest ? headOfManifest(manifest) : requested;
-  if (position === undefined || hash === undefined) return undefined;
-  const isOfThisLog = log === (await logIdOf(store));
-  const kept = {
-    position: isOfThisLog ? store.positionOf(position) : position,
-    hash,
-    log,
-    merchant,
-  };
-  if (manifest?.head == null) return kept;
-  return { ...kept, whole: { head: manifest.head, signature: await signatureIn(deps, manifest) } };
+const keptHeadIn = async (
+  deps: AuditDeps,
+  { manifest }: z.output<typeof VerifyParameters>,
+): Promise<KeptHead | undefined> => {
+  if (manifest === undefined) return undefined;
+  const { log, merchantId: merchant, head } = manifest;
+  if (head === null) throw new RangeError('an empty export has no head');
+  const isOfThisLog = log === (await logIdOf(deps.store));
+  const position = isOfThisLog ? deps.store.positionOf(head.position) : head.position;
+  return { ...head, position, log, merchant, signature: await signatureIn(deps, manifest) };
 };
 
 export const AUDIT_LOG_ROUTES = {
   readLog: route({
     request: { query: LogParameters },
-    responses: {
-      200: { description: 'The response.', content: { ...asJson(AuditLogPage), ...asLines } },
-    },
-    handle: async (deps, input, reply) => {
-      const { query } = input;
+    responses: okJson(AuditLogPage, asLines),
+    handle: async (deps, { principal, query }, reply) => {
+      const only = onlyOf(principal);
       const exporting = accepts(reply, NDJSON);
       if (exporting && !deps.streams.take(reply)) return rejectBusy(reply);
       if (await beginLogRead(deps, query.from, reply, exporting ? 'EXPORT' : 'LOG')) return reply;
-      if (!exporting) return sendPage(deps, input, reply);
       const send = async () =>
-        sendExport(deps, await exportOfLog(deps, query, onlyOf(input.principal)), reply);
+        exporting
+          ? sendExport(deps, await exportOfLog(deps, query, only), reply)
+          : reply.type(JSON_TYPE).send(await pageText(deps, { requested: query, only }));
       return (await inTurn('past', reply, send)) ?? reply;
     },
   }),
@@ -167,9 +136,7 @@ export const AUDIT_LOG_ROUTES = {
   }),
   verifyLog: route({
     request: { query: VerifyParameters },
-    responses: {
-      200: { description: 'The response.', content: { ...asJson(AuditVerification), ...asEvents } },
-    },
+    responses: okJson(AuditVerification, asEvents),
     handle: async (deps, { principal, query }, reply) => {
       let known: KeptHead | undefined;
       try {

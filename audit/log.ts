@@ -26,11 +26,7 @@ type Args = { requested: LogRequest; only: string | undefined };
 
 type Deps = { store: LogReader } & Parameters<typeof scanCalls>[0];
 
-const order = (deps: Deps, args: Args) => ({
-  module: import.meta.url,
-  args,
-  calls: scanCalls(deps),
-});
+const MODULE = import.meta.url;
 
 /** Characters handed over at once: each time costs the reader a message. */
 const TEXT_MIN = 64 * 1024;
@@ -60,7 +56,7 @@ export const exportTexts = (
   args: Args,
   signal?: AbortSignal,
 ): AsyncGenerator<string, ExportTotals> =>
-  scanLog(deps.store, { ...order(deps, args), job: 'texts', signal });
+  scanLog(deps.store, { module: MODULE, job: 'texts', args, calls: scanCalls(deps), signal });
 
 /** Writing the JSON text is a part of the work. */
 export const page: LogScan<Args, never, string> = async (log, { requested, only }, { call }) => {
@@ -68,8 +64,10 @@ export const page: LogScan<Args, never, string> = async (log, { requested, only 
   return JSON.stringify(await logPage({ log, merchants }, requested, only));
 };
 
-export const pageText = (deps: Deps, args: Args): Promise<string> =>
-  resultOf(scanLog<never, string>(deps.store, { ...order(deps, args), job: 'page' }));
+export const pageText = (deps: Deps, args: Args): Promise<string> => {
+  const order = { module: MODULE, job: 'page', args, calls: scanCalls(deps) };
+  return resultOf(scanLog<never, string>(deps.store, order));
+};
 
 type Owned = { log: Pick<LogReader, 'end' | 'stored'>; merchants: MerchantLookup };
 export type LogRequest = z.output<typeof LogParameters>;
@@ -79,18 +77,13 @@ export const LIMIT = 100;
 /** The most events that one request reads, where most are of other merchants. */
 const READ_MAX = 10_000;
 
-const inSpan = (time: string, { fromTime, toTime }: LogRequest): boolean =>
-  (fromTime === undefined || time >= fromTime) && (toTime === undefined || time < toTime);
-
-/** A page may then look at more events than it shows. */
-const isFiltered = ({ fromTime, toTime }: LogRequest, only: string | undefined): boolean =>
-  only !== undefined || fromTime !== undefined || toTime !== undefined;
-
 /** An event with no time, or perhaps a changed one, is part of every span. */
-const fits = (form: StoredForm, requested: LogRequest): boolean => {
-  if (requested.fromTime === undefined && requested.toTime === undefined) return true;
+const fits = (form: StoredForm, { fromTime, toTime }: LogRequest): boolean => {
+  if ((fromTime ?? toTime) === undefined) return true;
   const { time } = jsonFieldsOf(form.text);
-  return typeof time !== 'string' || inSpan(time, requested) || formReason(form) !== undefined;
+  if (typeof time !== 'string') return true;
+  const isIn = time >= (fromTime ?? time) && (toTime === undefined || time < toTime);
+  return isIn || formReason(form) !== undefined;
 };
 
 const checked = (form: StoredForm) => {
@@ -112,7 +105,8 @@ export const logPage = async (
   let broken: AuditBreak | undefined;
   let next = startOf(requested.from);
   const end = await log.end();
-  const isPart = isFiltered(requested, only);
+  // A page may then look at more events than it shows.
+  const isPart = (only ?? requested.fromTime ?? requested.toTime) !== undefined;
   const take = (form: StoredForm): void => {
     const event = checked(form);
     events.push(event);

@@ -9,6 +9,7 @@ import { paymentOf } from '../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
+import { onError } from '../shared/runtime/error-text.ts';
 import type { ScanTools } from '../shared/runtime/scan.ts';
 
 type Placed = { stream: string; revision: number };
@@ -31,14 +32,8 @@ const merchantInForm = (form: StoredForm): string | undefined =>
 
 type Documents = Pick<ReadModelsReader, 'getAny'>;
 
-const documentIn = async (readModels: Documents, paymentId: string) => {
-  try {
-    return await readModels.getAny(paymentId);
-  } catch (error) {
-    if (error instanceof ReadModelsUnavailable) return undefined;
-    throw error;
-  }
-};
+const documentIn = (readModels: Documents, paymentId: string) =>
+  readModels.getAny(paymentId).catch(onError(ReadModelsUnavailable, () => undefined));
 
 export const createMerchantLookup = (
   store: Pick<EventStore, 'stored'>,

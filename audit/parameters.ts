@@ -16,6 +16,7 @@ import { PAYMENT_ID_FORM } from '../shared/http/route.ts';
 import { PAYMENT_ID } from '../shared/payment/event-fields.ts';
 import { PAYMENT_STATUSES } from '../shared/payment/transitions.ts';
 import { holdsKnownCard } from '../shared/runtime/card-numbers.ts';
+import { orElse } from '../shared/runtime/error-text.ts';
 
 /** Covers every store's form; the store itself checks whether the log has such a position. */
 export const POSITION = /^[A-Za-z0-9_.:/-]{1,64}$/;
@@ -122,13 +123,8 @@ export const ExplainParameters = parameters({
   })
   .refine(namesOneMoment, TWO_MOMENTS);
 
-const manifestIn = (text: string): unknown => {
-  try {
-    return JSON.parse(Buffer.from(text, 'base64url').toString());
-  } catch {
-    return undefined;
-  }
-};
+const manifestIn = (text: string): unknown =>
+  orElse(undefined, () => JSON.parse(Buffer.from(text, 'base64url').toString()));
 
 export const VerifyParameters = parameters({
   manifest: parameterText()
@@ -139,25 +135,8 @@ export const VerifyParameters = parameters({
     .meta({
       type: 'string',
       description:
-        'The manifest of an earlier export, in base64url: the log must still hold its head. It is used in place of `position` and the others.',
+        'The manifest of an earlier export, in base64url: the log must still hold its head.',
     }),
-  position: position(NO_EVENTS_POSITION)
-    .optional()
-    .describe('With `hash`: the head of an earlier export, which the log must still hold.'),
-  hash: parameterText()
-    .regex(/^[0-9a-f]{64}$/, 'must be a hash of 64 hexadecimal digits')
-    .optional()
-    .describe('See `position`.'),
-  log: parameterText()
-    .regex(/^[0-9a-f-]{36}$/, 'must be the id of a log')
-    .optional()
-    .describe('With `position`: the id of the log that the head is of, as its manifest names it.'),
-  merchant: merchantParameter()
-    .optional()
-    .describe('With `position`: the one merchant whose events were exported.'),
-}).refine(({ position: at, hash }) => (at === undefined) === (hash === undefined), {
-  error: 'must be given together with position',
-  path: ['hash'],
 });
 
 export const NoParameters = parameters({});

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { cursorOf, type Place, placeOf } from '../shared/http/cursor.ts';
 import { reject } from '../shared/http/errors.ts';
-import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
+import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { inTurn } from '../shared/http/server/shares.ts';
 import { accepts, NDJSON } from '../shared/http/server/streams.ts';
@@ -92,9 +92,7 @@ export const AUDIT_PAYMENT_ROUTES = {
   }),
   paymentEvents: route({
     request: { query: NoParameters, paymentId },
-    responses: {
-      200: { description: 'The response.', content: { ...asJson(AuditTimeline), ...asLines } },
-    },
+    responses: okJson(AuditTimeline, asLines),
     handle: async (deps, input, reply) => {
       const exporting = accepts(reply, NDJSON);
       if (exporting && !deps.streams.take(reply)) return rejectBusy(reply);

@@ -40,16 +40,13 @@ export const verifyPayment = (
 };
 
 /** The head of an earlier export; it proves something only about its own log and merchants. */
-export type KeptHead = {
-  position: Position;
-  /** The log hash of the event there, else its own hash. */
-  hash: string;
+export type KeptHead = NonNullable<Manifest['head']> & {
   /** The id of the exported log (`logIdOf`). */
   log?: string | undefined;
   /** Undefined for an export of all merchants. */
   merchant?: string | undefined;
-  /** Of a whole manifest: the rest of its head, and whether the sealing key signed it. */
-  whole?: { head: NonNullable<Manifest['head']>; signature: 'GOOD' | 'NOT_GOOD' | 'NONE' };
+  /** Whether the sealing key signed its manifest. */
+  signature: 'GOOD' | 'NOT_GOOD' | 'NONE';
 };
 
 type Scope = { logId: string; only: string | undefined };
@@ -70,7 +67,7 @@ const notComparable = (kept: KeptHead, { logId, only }: Scope): string | undefin
 /** A signature that is not good comes first, and says beside it what else does not fit. */
 const misfitOf = (kept: KeptHead, scope: Scope): string | undefined => {
   const reason = notComparable(kept, scope);
-  if (kept.whole?.signature !== 'NOT_GOOD') return reason;
+  if (kept.signature !== 'NOT_GOOD') return reason;
   return reason === undefined ? NOT_GOOD : `${NOT_GOOD}, and ${reason}`;
 };
 
@@ -82,26 +79,20 @@ const keptHeadCheck = (kept: KeptHead | undefined, scope: Scope) => {
   return {
     /** Undefined where the event fits, and for any event but the one at the kept position. */
     reasonFor: (form: StoredForm): string | undefined => {
-      if (kept === undefined || form.position !== kept.position) return undefined;
+      if (form.position !== kept?.position) return undefined;
       isMet = true;
-      const { hash, stream, revision } = kept.whole?.head ?? form;
+      const { stream, revision, hash, logHash = form.logHash } = kept;
       const isSame = hash === form.hash && stream === form.stream && revision === form.revision;
-      found = isSame && (kept.hash === form.hash || kept.hash === form.logHash);
+      found = isSame && logHash === form.logHash;
       return found || !proves ? undefined : CHANGED;
     },
     missing: (): LogBreak | undefined =>
       isMet || !proves ? undefined : breakAt({ ...kept, stream: '', revision: 0 }, CUT),
     result: (): KeptHeadFound | undefined => {
       if (kept === undefined) return undefined;
-      const { position, whole } = kept;
-      const signature = whole && { signature: whole.signature };
-      const isProven = found && whole?.signature !== 'NOT_GOOD';
-      return {
-        position,
-        found,
-        ...signature,
-        ...(!isProven && reason && { notComparable: reason }),
-      };
+      const { position, signature } = kept;
+      const isProven = found && signature !== 'NOT_GOOD';
+      return { position, found, signature, ...(!isProven && reason && { notComparable: reason }) };
     },
   };
 };

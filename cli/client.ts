@@ -2,6 +2,7 @@
 import { userInfo } from 'node:os';
 import { REJECTION_HEADER } from '../shared/http/errors.ts';
 import { pause } from '../shared/runtime/back-off.ts';
+import { orElse } from '../shared/runtime/error-text.ts';
 import { jsonFieldsOf } from '../shared/runtime/json.ts';
 import { CommandFailed, ServiceUnreachable } from './output.ts';
 import { makeToken, readSettings } from './settings.ts';
@@ -72,13 +73,7 @@ const tokens = ({ scope, merchant }: ClientOptions): (() => Promise<string>) => 
 };
 
 /** The actor in the audit trail; in a container the user may have no name. */
-const subject = (): string => {
-  try {
-    return `cli:${userInfo().username}`.slice(0, 255);
-  } catch {
-    return 'cli';
-  }
-};
+const subject = (): string => orElse('cli', () => `cli:${userInfo().username}`.slice(0, 255));
 
 const codeOf = (error: unknown): string => {
   const { cause } = error as Error;

@@ -1,7 +1,7 @@
 /** One payment's events from an export, without a service (ADR-0059). */
 import type { AuditBreak, AuditNoState, AuditTimeline } from '../audit/contract.ts';
 import { type ExportLine, expectedChain } from '../audit/export-lines.ts';
-import { foldProven, type History, streamBreak, timelineOf } from '../audit/history.ts';
+import { foldProven, streamBreak, timelineOf } from '../audit/history.ts';
 import { StateParameters } from '../audit/parameters.ts';
 import { type State, stateOf } from '../audit/state.ts';
 import { breakAt, GENESIS_HASH } from '../shared/event-store/chain.ts';
@@ -79,14 +79,6 @@ const partOf = async (
     : upTo(undefined, NOT_ITS_END);
 };
 
-const stateAt = (history: Pick<History, 'events' | 'broken'>, at: At): State => {
-  const parameters = StateParameters.safeParse(at);
-  if (!parameters.success) throw new CommandFailed('--at must be a revision or a time', 2);
-  const state = foldProven(history, (proven) => stateOf(proven, parameters.data, history.broken));
-  if (!('none' in state)) return state;
-  throw new CommandFailed(state.detail, state.none === 'broken' ? 3 : 1);
-};
-
 /**
  * Opens an export. One that does not fit its seals or signature is shown, and ends the verb with 3; `key` is the
  * file of a public key that the seals must lead to or from. Throws CommandFailed when a file cannot be read, or the
@@ -126,7 +118,13 @@ export const openFileSource = async (
         throw new CommandFailed(
           `${file} holds the payment from revision ${first.revision} on, and its state is made of every event; next: payments export ${paymentId} --out <file>`,
         );
-      return stateAt({ events, broken }, at);
+      const parameters = StateParameters.safeParse(at);
+      if (!parameters.success) throw new CommandFailed('--at must be a revision or a time', 2);
+      const state = foldProven({ events, broken }, (proven) =>
+        stateOf(proven, parameters.data, broken),
+      );
+      if (!('none' in state)) return state;
+      throw new CommandFailed(state.detail, state.none === 'broken' ? 3 : 1);
     },
   };
 };

@@ -114,15 +114,6 @@ export const signatureReason = (
 
 const HEAD_FIELDS = ['position', 'stream', 'revision', 'hash', 'logHash'] as const;
 
-/** Else an edited manifest would spare a whole log the check of its seals. */
-const completenessReason = ({ merchantId, range, completeness }: Manifest): string | undefined => {
-  if (Object.keys(range).length > 0) return undefined;
-  const expected = merchantId === undefined ? 'log' : 'streams';
-  return completeness === expected
-    ? undefined
-    : `the manifest names no range, and says that it is complete as ${completeness}`;
-};
-
 type Seen = ReturnType<typeof lineCheck>['seen'] & { bytes: number; sha256: string };
 
 /** Why lines that follow one another are not those of the manifest. */
@@ -139,7 +130,11 @@ export const wholeReason = (seen: Seen, manifest: Manifest): string | undefined 
     return 'it is not the head that the manifest names';
   if (seen.first?.position !== manifest.first?.position)
     return 'the first line is not the one that the manifest names';
-  return completenessReason(manifest);
+  const { merchantId, range, completeness } = manifest;
+  const expected = merchantId === undefined ? 'log' : 'streams';
+  if (Object.keys(range).length > 0 || completeness === expected) return undefined;
+  // Else an edited manifest would spare a whole log the check of its seals.
+  return `the manifest names no range, and says that it is complete as ${completeness}`;
 };
 
 type Scope = Pick<Manifest, 'completeness'> & Partial<Pick<Manifest, 'merchantId' | 'range'>>;

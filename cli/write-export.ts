@@ -1,6 +1,6 @@
 /** Writes an export while it is received: the file, and its manifest beside it. */
 import { createHash } from 'node:crypto';
-import { lstatSync, renameSync, rmSync, type Stats } from 'node:fs';
+import { lstatSync, renameSync, rmSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import {
@@ -18,6 +18,7 @@ import {
   meetBreaks,
 } from '../shared/event-store/breaks.ts';
 import type { Manifest } from '../shared/event-store/manifest.ts';
+import { orElse } from '../shared/runtime/error-text.ts';
 import { replacePrivateFile, syncPath } from '../shared/runtime/private-files.ts';
 import { lineCheck, manifestFileOf, wholeReason } from './export-file.ts';
 import { CommandFailed } from './output.ts';
@@ -115,19 +116,11 @@ export const writeExport = async (
   return { manifest, breaks: judgeBreaks(breaks) };
 };
 
-/** Undefined too where the folder cannot be read: opening the draft then fails, with the reason. */
-const thereAt = (file: string): Stats | undefined => {
-  try {
-    return lstatSync(file);
-  } catch {
-    return undefined;
-  }
-};
-
 /** Throws CommandFailed where one exists. Forced, it replaces plain files alone, no /dev/null. */
 export const refuseExisting = (out: string, isForced: boolean): void => {
   for (const file of [out, manifestFileOf(out)]) {
-    const there = thereAt(file);
+    // Where the folder cannot be read, opening the draft fails, with the reason.
+    const there = orElse(undefined, () => lstatSync(file));
     if (there === undefined) continue;
     if (!there.isFile())
       throw new CommandFailed(`${file} is no plain file to be replaced; choose another --out`);

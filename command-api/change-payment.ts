@@ -3,7 +3,6 @@
  * about what is unresolved, recognises a repeat, and gives a new operation to operate.ts (gaps §5
  * to §8).
  */
-
 import type { Sender } from '../shared/http/request.ts';
 import type { RequestedAmount } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';

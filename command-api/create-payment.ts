@@ -3,7 +3,6 @@
  * equal create that is unresolved, or a new payment), and gives a new one to operate.ts (gaps §6 to
  * §8). A payment's create has one operation id, that of its intent.
  */
-
 import type { Sender } from '../shared/http/request.ts';
 import {
   type CardInput,

@@ -17,6 +17,7 @@ import {
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { looksLikeCard, textsHoldCard } from '../shared/runtime/card-numbers.ts';
+import { onError } from '../shared/runtime/error-text.ts';
 import { ATTENTION_ROUTES, type AttentionApi } from './attention/routes.ts';
 import { type ChangeKind, changePayment, earlierChange } from './change-payment.ts';
 import { createPayment, earlierCreate, uniqueReferenceOf } from './create-payment.ts';
@@ -232,36 +233,17 @@ const ownPayment = async (
   paymentId: string,
   reply: FastifyReply,
 ): Promise<LoadedPayment['state'] | undefined> => {
-  const payment = await loadFor(commands, merchantId, paymentId);
+  const unreadable = onError(UnreadableStream, (error) => {
+    if (isUnreadableOf(error, merchantId)) throw error;
+    return undefined;
+  });
+  const payment = await commands.paymentLog.load(paymentId, 'cache').catch(unreadable);
   if (payment !== undefined && payment.state.merchantId === merchantId) return payment.state;
-  if (payment === undefined && (await isKnown(readModels, paymentId, merchantId)))
-    throw notInLog(paymentId);
+  const isKnown = async () =>
+    (await readModels.get(paymentId, merchantId).catch(unavailable)) !== undefined;
+  if (payment === undefined && (await isKnown())) throw notInLog(paymentId);
   reject(reply, 'PAYMENT_NOT_FOUND');
   return undefined;
 };
 
-const isKnown = async (
-  { get }: CommandApi['readModels'],
-  paymentId: string,
-  merchantId: string,
-): Promise<boolean> => {
-  try {
-    return (await get(paymentId, merchantId)) !== undefined;
-  } catch (error) {
-    if (error instanceof ReadModelsUnavailable) return false;
-    throw error;
-  }
-};
-
-const loadFor = async (
-  { paymentLog }: CommandDeps,
-  merchantId: string,
-  paymentId: string,
-): Promise<LoadedPayment | undefined> => {
-  try {
-    return await paymentLog.load(paymentId, 'cache');
-  } catch (error) {
-    if (!(error instanceof UnreadableStream) || isUnreadableOf(error, merchantId)) throw error;
-    return undefined;
-  }
-};
+const unavailable = onError(ReadModelsUnavailable, () => undefined);

@@ -11,7 +11,7 @@ import { WHOLE_FILE } from '../shared/read-models/damage.ts';
 import { contentOf, type DocumentRow, rowOf } from '../shared/read-models/document-row.ts';
 import { documentPages, parkedPayments } from '../shared/read-models/pages.ts';
 import type { ComparedReadModels, OpenCompared } from '../shared/read-models/port.ts';
-import { reasonOf } from '../shared/runtime/error-text.ts';
+import { onError } from '../shared/runtime/error-text.ts';
 import { fewAtOnce } from '../shared/runtime/scheduling.ts';
 
 type DifferenceKind =
@@ -61,36 +61,28 @@ const differenceAt = (row: DocumentRow, events: RecordedEvent[]): Found | undefi
   return { kind: 'differs', detail: detailOf(row, expected) };
 };
 
-const isApplied = async (
-  { store }: Compared,
-  checkpoint: string | null,
-  { stream, revision }: RecordedEvent,
-): Promise<boolean> => {
-  const after = await store.readAll(checkpoint, BEHIND_MAX);
-  const isThere = after.some((event) => event.stream === stream && event.revision <= revision);
-  return after.length < BEHIND_MAX && !isThere;
-};
-
 /** A document that only lags is no difference. */
-const differenceOf = async (compared: Compared, paymentId: string): Promise<Found | undefined> => {
+const differenceOf = async (
+  { store, readModels }: Compared,
+  paymentId: string,
+): Promise<Found | undefined> => {
   // Reads of a file wait for nothing: no other work would get its turn.
   await turn();
   // Read first: every event before this checkpoint is then in the document that is read later.
-  const checkpoint = await compared.readModels.filledTo();
-  const { row, whole, parked } = await compared.readModels.inspect(paymentId);
+  const checkpoint = await readModels.filledTo();
+  const { row, whole, parked } = await readModels.inspect(paymentId);
   if (!whole) return { kind: 'damaged', detail: `revision ${row?.revision} without its check` };
-  let events: RecordedEvent[];
-  try {
-    events = await compared.store.readStream(streamOf(paymentId));
-  } catch (error) {
-    if (!(error instanceof UnreadableStream)) throw error;
-    return row && !parked ? { kind: 'unreadable', detail: reasonOf(error) } : undefined;
-  }
+  const unreadable = onError(UnreadableStream, (error) => error);
+  const events = await store.readStream(streamOf(paymentId)).catch(unreadable);
+  if (events instanceof UnreadableStream)
+    return row && !parked ? { kind: 'unreadable', detail: events.message } : undefined;
   const difference = row && differenceAt(row, events);
   if (difference !== undefined) return difference;
   const next = events[(row?.revision ?? -1) + 1];
-  if (next === undefined || parked || !(await isApplied(compared, checkpoint, next)))
-    return undefined;
+  if (next === undefined || parked) return undefined;
+  const after = await store.readAll(checkpoint, BEHIND_MAX);
+  const isAfter = after.some((one) => one.stream === next.stream && one.revision <= next.revision);
+  if (after.length === BEHIND_MAX || isAfter) return undefined;
   if (row === undefined) return { kind: 'missing', detail: 'no document' };
   return { kind: 'older', detail: `revision ${row.revision}, in the log ${events.length - 1}` };
 };

@@ -18,7 +18,6 @@ import {
   rejectMisfit,
   runSubscription,
   type Subscriber,
-  type SubscriptionState,
 } from './subscription.ts';
 import { tracedProjection } from './traces.ts';
 
@@ -35,15 +34,6 @@ export type ProjectorOptions = {
   watchMs?: number;
   stillMsMax?: number;
   leaseMs?: number;
-};
-
-const stateOf = (
-  state: SubscriptionState | 'falling-behind',
-  caughtUp: boolean,
-  standingBy: boolean,
-) => {
-  if (standingBy) return 'standing-by';
-  return state === 'running' && !caughtUp ? 'catching-up' : state;
 };
 
 const subscriberOf = (
@@ -121,12 +111,10 @@ export const startProjector = async (options: ProjectorOptions) => {
     status: () => {
       const { state, error, restarts } = subscription.status();
       const { events, healed, parkings } = projection.counts();
+      const following = state === 'running' && !isCaughtUp() ? 'catching-up' : state;
+      const own = watch.fallingBehind() ? 'falling-behind' : following;
       return {
-        state: stateOf(
-          watch.fallingBehind() ? 'falling-behind' : state,
-          isCaughtUp(),
-          lease.standingBy(),
-        ),
+        state: lease.standingBy() ? 'standing-by' : own,
         /** This projector's, or the stored one while it stands by. */
         checkpoint: watch.checkpoint(),
         caughtUp: isCaughtUp(),

@@ -161,7 +161,6 @@ export const LogStatus = named('LogStatus', {
     .nullable()
     .describe('The last seal that this process knows of; null where it has none.'),
 });
-export type LogStatus = z.infer<typeof LogStatus>;
 
 export const AcknowledgeBreakRequest = z
   .strictObject(

@@ -4,14 +4,11 @@
  * instead (query-api/behind.ts).
  */
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
-import type { EventStore, Expected } from '../shared/event-store/port.ts';
+import type { EventStore } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 
 /** `appending` counts appends under way; the others are revisions, -1 for none. */
 type Tracked = { appending: number; committed: number; applied: number };
-
-const lastRevision = (expected: Expected, count: number): number =>
-  (expected === 'none' ? -1 : expected.revision) + count;
 
 /** Some 20 MB. */
 const TRACKED_MAX = 100_000;
@@ -55,7 +52,8 @@ export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX) => {
     if (paymentId === undefined) return store.append(stream, expected, events);
     const entry = enter(paymentId);
     const committed = (): void => {
-      entry.committed = Math.max(entry.committed, lastRevision(expected, events.length));
+      const before = expected === 'none' ? -1 : expected.revision;
+      entry.committed = Math.max(entry.committed, before + events.length);
     };
     try {
       const recorded = await store.append(stream, expected, events);

@@ -1,56 +1,27 @@
-import type { FastifyRequest } from 'fastify';
-import type { LogBreak } from '../shared/event-store/breaks.ts';
-import { timeAfter } from '../shared/event-store/codec.ts';
-import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
-import type { EventContext, EventStore, RecordedEvent } from '../shared/event-store/port.ts';
+import { appendControl, NO_EVENTS } from '../shared/event-store/control-stream.ts';
+import type { EventStore } from '../shared/event-store/port.ts';
 import { keyIdOf, keysOf } from '../shared/event-store/seals.ts';
 import { reject } from '../shared/http/errors.ts';
-import { contextOf, readJson } from '../shared/http/request.ts';
+import { contextOf } from '../shared/http/request.ts';
 import {
   asJson,
+  jsonBody,
   okJson,
   type RoutesOf,
-  readBy,
   routeWith,
   sendJson,
 } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { acknowledgementStreamOf } from '../shared/payment/audit-events.ts';
-import { newEventId, newUlid } from '../shared/runtime/ids.ts';
+import { newUlid } from '../shared/runtime/ids.ts';
 import { AcknowledgeBreakRequest, BreakAcknowledged, LogStatus } from './contract.ts';
 import type { OpenedSealer } from './seals/open.ts';
 import type { ScheduledVerification } from './verification/schedule.ts';
-
-export type Acknowledged = Omit<LogBreak, 'position'> & { note: string };
-
-/** It is listed, and no more makes the log broken. In a separate stream, so no foreign event is in its way. Throws what the event store throws. */
-export const acknowledgeBreak = async (
-  store: Pick<EventStore, 'append'>,
-  { stream, revision, reason, digest, note }: Acknowledged,
-  context: EventContext,
-): Promise<RecordedEvent> => {
-  const data = { stream, revision, reason, ...(digest !== undefined && { digest }), note };
-  const event = { type: 'LogBreakAcknowledged', data } as const;
-  const one = { id: newEventId(), time: timeAfter(undefined), event, context };
-  const own = acknowledgementStreamOf(newUlid());
-  const append = () => store.append(own, 'none', [one]);
-  const [stored] = await append().catch((error: unknown) => {
-    // The very same append again stores nothing twice.
-    if (error instanceof AppendOutcomeUnknown) return append();
-    throw error;
-  });
-  return stored as RecordedEvent;
-};
 
 export type LogStatusDeps = {
   verification: Pick<ScheduledVerification, 'status' | 'hasNamed'>;
   sealer: Pick<OpenedSealer, 'last'>;
   store: Pick<EventStore, 'append'>;
-};
-
-const readBreak = (request: FastifyRequest) => {
-  const json = readJson(request);
-  return json.ok ? readBy(AcknowledgeBreakRequest, json.value) : json;
 };
 
 const timeOf = (ms: number): string | null => (ms === 0 ? null : new Date(ms).toISOString());
@@ -85,8 +56,7 @@ export const LOG_ROUTES = {
       // A break is of the log, and so of every merchant.
       allMerchants: true,
       person: true,
-      read: readBreak,
-      body: { schema: AcknowledgeBreakRequest, required: true },
+      ...jsonBody(AcknowledgeBreakRequest),
     },
     responses: {
       200: { description: 'The response.', content: asJson(BreakAcknowledged), unrecorded: true },
@@ -97,8 +67,13 @@ export const LOG_ROUTES = {
         return reject(reply, 'BUSINESS_RULE_VIOLATION', NOT_NAMED);
       const { actor } = principal;
       const context = contextOf({ actor, requestId: reply.request.id });
-      const { time: acknowledgedAt } = await acknowledgeBreak(store, content, context);
-      const { stream, revision, reason, note } = content;
+      const { stream, revision, reason, digest, note } = content;
+      const data = { stream, revision, reason, ...(digest !== undefined && { digest }), note };
+      const event = { type: 'LogBreakAcknowledged', data } as const;
+      // In a stream of its own, so that no foreign event is in its way.
+      const own = acknowledgementStreamOf(newUlid());
+      const [stored] = await appendControl(store, own, NO_EVENTS, [event], context);
+      const acknowledgedAt = stored?.time;
       return sendJson(reply, { stream, revision, reason, note, actor, acknowledgedAt });
     },
   }),

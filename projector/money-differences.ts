@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { PaymentResponse } from '../shared/payment/payment-response.ts';
 import type { DocumentRow } from '../shared/read-models/document-row.ts';
 import { documentPages } from '../shared/read-models/pages.ts';
-import type { ReadModels, StoredDocument } from '../shared/read-models/port.ts';
+import type { ReadModels } from '../shared/read-models/port.ts';
 import { fewAtOnce } from '../shared/runtime/scheduling.ts';
 
 const NAMED_MAX = 100;
@@ -32,31 +32,25 @@ const moneyOf = ({ merchantId, body }: DocumentRow): Money => {
   return { merchantId, ...Object.fromEntries(fields) };
 };
 
-const differenceOf = (
-  paymentId: string,
-  old: StoredDocument,
-  next: StoredDocument,
-): MoneyDifference | undefined => {
-  // Without its check a document proves nothing; one that was parked is known to be behind.
-  if (old.row === undefined || !old.whole || old.parked) return undefined;
-  const served = moneyOf(old.row);
-  const inLog = next.row === undefined ? null : moneyOf(next.row);
-  if (JSON.stringify(served) === JSON.stringify(inLog)) return undefined;
-  return { paymentId, served, inLog };
-};
-
 export const moneyDifferences = async (
   old: Pick<ReadModels, 'idsAfter' | 'inspect'>,
   next: Pick<ReadModels, 'inspect'>,
 ): Promise<MoneyDifferences> => {
   const found: MoneyDifferences = { count: 0, named: [] };
   for await (const ids of documentPages(old, PAGE)) {
-    const compared = await fewAtOnce(ids, async (id) => {
+    const compared = await fewAtOnce(ids, async (paymentId): Promise<MoneyDifference[]> => {
       // In one process no read waits for anything: the event loop would never get its turn.
       await turn();
-      return differenceOf(id, await old.inspect(id), await next.inspect(id));
+      const { row, whole, parked } = await old.inspect(paymentId);
+      // Without its check a document proves nothing; one that was parked is known to be behind.
+      if (row === undefined || !whole || parked) return [];
+      const served = moneyOf(row);
+      const { row: made } = await next.inspect(paymentId);
+      const inLog = made === undefined ? null : moneyOf(made);
+      const isSame = JSON.stringify(served) === JSON.stringify(inLog);
+      return isSame ? [] : [{ paymentId, served, inLog }];
     });
-    const differences = compared.filter((one) => one !== undefined);
+    const differences = compared.flat();
     found.count += differences.length;
     found.named.push(...differences.slice(0, NAMED_MAX - found.named.length));
   }

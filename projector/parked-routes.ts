@@ -1,7 +1,6 @@
 /** The routes over parked payments (P5); with a token of one merchant, over that merchant's own. */
-import type { Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';
-import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
+import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { parkedPayments } from '../shared/read-models/pages.ts';
 import type { ParkedPayment, ReadModelsReader } from '../shared/read-models/port.ts';
@@ -16,18 +15,6 @@ export type ParkedDeps = {
 
 const LISTED_MAX = 1_000;
 const PAGE = 1_000;
-
-const parkedFor = async (
-  { readModels }: ParkedDeps,
-  { merchantId }: Principal,
-): Promise<ParkedPayment[]> => {
-  const visible: ParkedPayment[] = [];
-  for await (const parked of parkedPayments(readModels, PAGE)) {
-    if (await isVisible(readModels, parked, merchantId)) visible.push(parked);
-    if (visible.length === LISTED_MAX) break;
-  }
-  return visible;
-};
 
 /** A payment parked at its first event has no document that names its merchant. */
 const isVisible = async (
@@ -52,14 +39,18 @@ export const PARKED_ROUTES = {
   listParked: route({
     request: {},
     responses: okJson(ParkedList),
-    handle: async (deps, { principal }, reply) =>
-      sendJson(reply, { parked: await parkedFor(deps, principal) }),
+    handle: async ({ readModels }, { principal }, reply) => {
+      const visible: ParkedPayment[] = [];
+      for await (const parked of parkedPayments(readModels, PAGE)) {
+        if (await isVisible(readModels, parked, principal.merchantId)) visible.push(parked);
+        if (visible.length === LISTED_MAX) break;
+      }
+      return sendJson(reply, { parked: visible });
+    },
   }),
   retryParked: route({
     request: { paymentId: 'INVALID_PAYMENT_ID' },
-    responses: {
-      200: { description: 'The response.', content: asJson(ParkedRetry) },
-    },
+    responses: okJson(ParkedRetry),
     handle: async (deps, { principal, paymentId }, reply) => {
       const { projector, readModels } = deps;
       const found = await findParked(deps, paymentId);

@@ -3,7 +3,6 @@
  * checkpoint. An event that cannot be applied stops its own payment only; the error of an engine out of
  * reach is thrown, and nothing is written.
  */
-
 import { FOREIGN } from '../shared/event-store/chain.ts';
 import { isReadable } from '../shared/event-store/codec.ts';
 import { UnreadableStream } from '../shared/event-store/errors.ts';

@@ -18,7 +18,7 @@ import type {
 } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/log.ts';
-import type { ScanTools } from '../shared/runtime/scan.ts';
+import { logCalls, logOver } from '../shared/runtime/scan.ts';
 import type { RebuildState } from './contract.ts';
 import { RebuildImpossible } from './errors.ts';
 import { type MoneyDifferences, moneyDifferences } from './money-differences.ts';
@@ -77,13 +77,6 @@ async function* fill(
   }
 }
 
-/** A log whose lines are written by the process that ordered the scan. */
-const logOver = (call: ScanTools['call']): Logger => {
-  const lineOf = (level: keyof Logger) => (fields: object, message: string) =>
-    void call('log', level, fields, message).catch(() => undefined);
-  return { info: lineOf('info'), warn: lineOf('warn'), error: lineOf('error') };
-};
-
 /** Runs the loop over the generation that `handOver` gives; calls `checkpoint` and `log`. */
 export const fillOpened: LogScan<{ module: string; args: unknown }, Filled, void> =
   async function* (store, { module, args }, { signal, call }) {
@@ -141,9 +134,7 @@ const fillInThread = async (
 ): Promise<number> => {
   let events = 0;
   if (handOver === undefined || store.stored.scan === undefined) return events;
-  const log = async (level: keyof Logger, fields: object, message: string) =>
-    logger[level](fields, message);
-  const calls = { checkpoint: readModels.checkpoint, log };
+  const calls = { checkpoint: readModels.checkpoint, ...logCalls(logger) };
   await handOver(async (args) => {
     const order = { module: import.meta.url, job: 'fillOpened', args, calls, signal };
     for await (const filled of scanLog<Filled, void>(store, order)) {

@@ -10,6 +10,7 @@ import { streamOf } from '../shared/payment/payment-events.ts';
 import { bodyOf, project } from '../shared/payment/response.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
+import { onError } from '../shared/runtime/error-text.ts';
 import type { Behind } from './behind.ts';
 
 export type QueryDeps = {
@@ -27,7 +28,7 @@ export const getPayment = async (
   merchantId: string,
 ): Promise<FoundPayment | undefined> => {
   const behind = deps.behind(paymentId);
-  const document = await documentOf(deps, paymentId, merchantId);
+  const document = await deps.readModels.get(paymentId, merchantId).catch(unavailable);
   try {
     if (document !== undefined && !document.parked && !(await behind(document.revision)))
       return document;
@@ -44,18 +45,7 @@ export const getPayment = async (
   }
 };
 
-const documentOf = async (
-  { readModels }: QueryDeps,
-  paymentId: string,
-  merchantId: string,
-): Promise<PaymentDocument | undefined> => {
-  try {
-    return await readModels.get(paymentId, merchantId);
-  } catch (error) {
-    if (error instanceof ReadModelsUnavailable) return undefined;
-    throw error;
-  }
-};
+const unavailable = onError(ReadModelsUnavailable, () => undefined);
 
 const fold = async ({ store }: QueryDeps, paymentId: string): Promise<FoundPayment | undefined> => {
   const readModel = await foldInSlices(await store.readStream(streamOf(paymentId)), project);

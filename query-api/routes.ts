@@ -16,6 +16,7 @@ import {
 import { inTurn } from '../shared/http/server/shares.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
 import type { PaymentDocument } from '../shared/read-models/port.ts';
+import { onError } from '../shared/runtime/error-text.ts';
 import type { WebhookSecret } from '../shared/webhooks/signer.ts';
 import { registerDocs } from './docs/routes.ts';
 import { getPayment, type QueryDeps } from './get-payment.ts';
@@ -26,12 +27,9 @@ import { WEBHOOK_EVENT_ROUTES, type WebhookEventDeps } from './webhook-events.ts
 const bodyFor =
   (deps: QueryDeps, merchantId: string) =>
   async ({ paymentId, body }: PaymentDocument): Promise<string> => {
-    try {
-      return (await getPayment(deps, paymentId, merchantId))?.body ?? body;
-    } catch (error) {
-      if (error instanceof UnreadableStream) return body;
-      throw error;
-    }
+    const unreadable = onError(UnreadableStream, () => undefined);
+    const found = await getPayment(deps, paymentId, merchantId).catch(unreadable);
+    return found?.body ?? body;
   };
 
 const route = routeWith<QueryDeps>();

@@ -11,6 +11,7 @@ import {
   type NamedBreaks,
 } from './event-store/breaks.ts';
 import type { KeyDocument } from './key-document.ts';
+import { orElse } from './runtime/error-text.ts';
 
 const broken = z.object({
   position: z.string(),
@@ -60,14 +61,9 @@ const withStanding = (record: CheckRecord): CheckRecord => {
   return { ...record, standing: { ...known, since: isoOf(lastRunMs) } };
 };
 
-export const parseCheckRecord = (text: string | undefined): CheckRecord => {
-  try {
-    return withStanding(checkRecord.parse(JSON.parse(text ?? '')));
-  } catch {
-    // The next run writes it anew.
-    return NEVER;
-  }
-};
+/** The next run writes a damaged one anew. */
+export const parseCheckRecord = (text = ''): CheckRecord =>
+  orElse(NEVER, () => withStanding(checkRecord.parse(JSON.parse(text))));
 
 export const faultsOfBreaks = (
   { count, named }: Pick<LogBreaks, 'count' | 'named'>,

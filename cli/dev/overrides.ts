@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { PaymentRequest } from '../../command-api/request/schemas.ts';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
+import { orElse } from '../../shared/runtime/error-text.ts';
 import { CommandFailed } from '../output.ts';
 
 type Json = Record<string, unknown>;
@@ -30,11 +31,7 @@ const schemaAt = (path: string): z.core.$ZodType | undefined => {
 /** A text field takes the text; any other field takes JSON, so that 5 is a number. */
 const readAs = (schema: z.core.$ZodType, text: string): unknown => {
   if (schema instanceof z.ZodString || schema instanceof z.ZodEnum) return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  return orElse(text, () => JSON.parse(text));
 };
 
 const put = (target: Json, [step = '', ...rest]: string[], value: unknown): void => {

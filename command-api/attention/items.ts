@@ -9,7 +9,7 @@ import { type CheckRecord, parseCheckRecord } from '../../shared/check-record.ts
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import {
   type ControlReads,
-  type ControlStream,
+  NO_EVENTS,
   readControl,
 } from '../../shared/event-store/control-stream.ts';
 import {
@@ -31,6 +31,7 @@ import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { WEBHOOK_MERCHANTS_STREAM } from '../../shared/payment/webhook-events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
+import { onError } from '../../shared/runtime/error-text.ts';
 import { crockford } from '../../shared/runtime/ids.ts';
 import { merchantsWithEndpoints, readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import type { CommandDeps } from '../deps.ts';
@@ -114,17 +115,9 @@ const relayParked = z.object({
 const parkedTopicsIn = (text = '{"parked":{}}') => relayParked.parse(JSON.parse(text)).parked;
 
 /** Undefined for an event that can be read, and for a stream that is gone. Throws StoreUnavailable. */
-const unreadableIn = async (
-  { store }: AttentionDeps,
-  stream: string,
-): Promise<UnreadableStream | undefined> => {
-  try {
-    await store.readStream(stream);
-  } catch (error) {
-    if (!(error instanceof UnreadableStream)) throw error;
-    return error instanceof StreamNotWhole ? undefined : error;
-  }
-  return undefined;
+const unreadableIn = async ({ store }: AttentionDeps, stream: string) => {
+  const error = await store.readStream(stream).then(() => undefined, asUnreadable);
+  return error instanceof StreamNotWhole ? undefined : error;
 };
 
 const paymentItems: Read = async function* (deps, merchantId) {
@@ -180,10 +173,7 @@ const readFrom = async <T>(
 
 /** `controlItems` tells of it. */
 const unlessNotWhole = <T>(read: Promise<T>, otherwise: T): Promise<T> =>
-  read.catch((error: unknown) => {
-    if (error instanceof ControlNotWhole) return otherwise;
-    throw error;
-  });
+  read.catch(onError(ControlNotWhole, () => otherwise));
 
 const READ_WHOLE = [
   ATTENTION_STREAM,
@@ -192,10 +182,7 @@ const READ_WHOLE = [
   PROVIDER_AHEAD_STREAM,
 ];
 
-const asUnreadable = (error: unknown): UnreadableStream => {
-  if (error instanceof UnreadableStream) return error;
-  throw error;
-};
+const asUnreadable = onError(UnreadableStream, (error) => error);
 
 /** Streams of control that were deleted or cut: what rests on them stands still (gaps §29). */
 const controlItems: Read = async function* ({ store, commands }, only) {
@@ -251,8 +238,7 @@ const unverifiedSince = async (
 };
 
 const readAcknowledged = async ({ store }: AttentionDeps): Promise<Set<string>> => {
-  const none: ControlStream = { events: [], end: 'none' };
-  const { events } = await unlessNotWhole(readControl(store, ATTENTION_STREAM), none);
+  const { events } = await unlessNotWhole(readControl(store, ATTENTION_STREAM), NO_EVENTS);
   return new Set(
     events.flatMap(({ event }) => (event.type === 'AttentionAcknowledged' ? [event.data.id] : [])),
   );

@@ -1,16 +1,17 @@
 /** The one list of what needs a person, and the acknowledgement of what would stay in it (gaps §25). */
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { timeAfter } from '../../shared/event-store/codec.ts';
-import { type ControlReads, readControl } from '../../shared/event-store/control-stream.ts';
-import { AppendOutcomeUnknown, RevisionConflict } from '../../shared/event-store/errors.ts';
+import {
+  appendControl,
+  type ControlReads,
+  readControl,
+} from '../../shared/event-store/control-stream.ts';
+import { RevisionConflict } from '../../shared/event-store/errors.ts';
 import type { EventContext, EventStore } from '../../shared/event-store/port.ts';
-import type { Principal } from '../../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
-import { contextOf, readJson, senderOf } from '../../shared/http/request.ts';
-import { okJson, type RoutesOf, readBy, routeWith, sendJson } from '../../shared/http/route.ts';
+import { contextOf, senderOf } from '../../shared/http/request.ts';
+import { jsonBody, okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import { inTurn } from '../../shared/http/server/shares.ts';
 import { ATTENTION_STREAM, type AuditLogEvent } from '../../shared/payment/audit-events.ts';
-import { newEventId } from '../../shared/runtime/ids.ts';
+import { onError } from '../../shared/runtime/error-text.ts';
 import {
   AttentionAcknowledgement,
   type AttentionItem,
@@ -26,57 +27,20 @@ export type AttentionApi = {
   attention(merchantId: string): Promise<AttentionItem[]>;
 };
 
-const readNote = (request: FastifyRequest) => {
-  const json = readJson(request);
-  return json.ok ? readBy(AttentionNote, json.value) : json;
-};
-
 /** Throws RevisionConflict, and what the event store throws. */
 const record = async (
   { store }: AttentionApi,
   data: Extract<AuditLogEvent, { type: 'AttentionAcknowledged' }>['data'],
   context: EventContext,
-): Promise<string> => {
-  const { events, end } = await readControl(store, ATTENTION_STREAM);
+): Promise<string | undefined> => {
+  const before = await readControl(store, ATTENTION_STREAM);
   const event = { type: 'AttentionAcknowledged', data } as const;
-  const next = { id: newEventId(), time: timeAfter(events.at(-1)), event, context };
-  const append = () => store.append(ATTENTION_STREAM, end, [next]);
-  await append().catch((error: unknown) => {
-    // The very same append again stores nothing twice.
-    if (error instanceof AppendOutcomeUnknown) return append();
-    throw error;
-  });
-  return next.time;
+  const [stored] = await appendControl(store, ATTENTION_STREAM, before, [event], context);
+  return stored?.time;
 };
 
 const UNKNOWN = ['nothing that needs a person has this id'];
 const TWO_AT_ONCE = ['another acknowledgement was recorded at the same moment; try again'];
-
-type Requested = { principal: Principal; id: string; note: string };
-
-const acknowledge = async (
-  api: AttentionApi,
-  { principal, id, note }: Requested,
-  reply: FastifyReply,
-) => {
-  const all = await inTurn('attention', reply, () => api.attention(principal.merchantId));
-  if (all === undefined) return reply;
-  const item = all.find((one) => one.id === id);
-  if (item === undefined) return reject(reply, 'NOT_FOUND', UNKNOWN);
-  if (!isAcknowledgeable(item)) {
-    const why = `${item.reason} is not acknowledged: it ends with its cause; next: ${item.next}`;
-    return reject(reply, 'BUSINESS_RULE_VIOLATION', [why]);
-  }
-  const { reason } = item;
-  try {
-    const context = contextOf(senderOf(principal, reply));
-    const acknowledgedAt = await record(api, { id, reason, note }, context);
-    return sendJson(reply, { id, reason, note, actor: principal.actor, acknowledgedAt });
-  } catch (error) {
-    if (!(error instanceof RevisionConflict)) throw error;
-    return reject(reply, 'SERVICE_UNAVAILABLE', TWO_AT_ONCE, RETRY_LATER);
-  }
-};
 
 const cursorOf = (item: AttentionItem): string => Buffer.from(placeOf(item)).toString('base64url');
 
@@ -100,15 +64,31 @@ export const ATTENTION_ROUTES = {
     },
   }),
   acknowledgeAttention: route({
-    request: { person: true, read: readNote, body: { schema: AttentionNote, required: true } },
+    request: { person: true, ...jsonBody(AttentionNote) },
     responses: {
       ...okJson(AttentionAcknowledgement),
       404: { description: 'Nothing that needs a person has this id.' },
       422: { description: 'It ends with its cause, and is not acknowledged.' },
     },
-    handle: (api, { principal, content: { note } }, reply) => {
+    handle: async (api, { principal, content: { note } }, reply) => {
       const { itemId: id } = reply.request.params as { itemId: string };
-      return acknowledge(api, { principal, id, note }, reply);
+      const all = await inTurn('attention', reply, () => api.attention(principal.merchantId));
+      if (all === undefined) return reply;
+      const item = all.find((one) => one.id === id);
+      if (item === undefined) return reject(reply, 'NOT_FOUND', UNKNOWN);
+      const { reason, next } = item;
+      if (!isAcknowledgeable(item)) {
+        const why = `${reason} is not acknowledged: it ends with its cause; next: ${next}`;
+        return reject(reply, 'BUSINESS_RULE_VIOLATION', [why]);
+      }
+      const data = { id, reason: item.reason, note };
+      const { actor } = principal;
+      return record(api, data, contextOf(senderOf(principal, reply))).then(
+        (acknowledgedAt) => sendJson(reply, { ...data, actor, acknowledgedAt }),
+        onError(RevisionConflict, () =>
+          reject(reply, 'SERVICE_UNAVAILABLE', TWO_AT_ONCE, RETRY_LATER),
+        ),
+      );
     },
   }),
 } satisfies Partial<RoutesOf<'command-api', AttentionApi>>;

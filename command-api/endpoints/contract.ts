@@ -12,6 +12,7 @@ import {
   REQUIRED,
 } from '../../shared/http/fields.ts';
 import { looksLikeCard } from '../../shared/runtime/card-numbers.ts';
+import { orElse } from '../../shared/runtime/error-text.ts';
 import { type AddressKindOf, literalOf, urlProblem } from '../../shared/webhooks/addresses.ts';
 import { attempt } from '../../shared/webhooks/delivery-row.ts';
 import { ATTEMPTS_MAX } from '../../shared/webhooks/delivery-store/port.ts';
@@ -36,16 +37,9 @@ const eventTypes = z
 const withoutCard = (value: string | undefined) => value === undefined || !looksLikeCard(value);
 const description = optionalText().refine(withoutCard, 'must not hold a card number');
 
-const decodedEscapes = (escapes: string): string => {
-  try {
-    return decodeURIComponent(escapes);
-  } catch {
-    return ' ';
-  }
-};
-
 /** The receiver reads an address without escapes; one that is no UTF-8 counts as a gap. */
-const decoded = (url: string): string => url.replace(/(?:%[0-9a-f]{2})+/gi, decodedEscapes);
+const decoded = (url: string): string =>
+  url.replace(/(?:%[0-9a-f]{2})+/gi, (escapes) => orElse(' ', () => decodeURIComponent(escapes)));
 
 const HOST_AND_PORT = /^https?:[/\\]*[^/\\?]*/i;
 

@@ -170,7 +170,6 @@ export const endpointBody = (endpoint: Endpoint, row: DeliveryRow | undefined): 
   };
 };
 
-/** A command reads it before it stores anything: a response that fails later would deny that. */
 export const deliveryOf = async (
   deliveries: Pick<DeliveryStore, 'load'>,
   endpointId: string,

@@ -97,6 +97,12 @@ const NOT_READABLE = [
   'the webhook endpoints of a merchant cannot be read, and it may be one of them',
 ];
 
+/** Its delivery is read before a command stores anything: a response that fails later would deny that. */
+const bodyAfter = async ({ deliveries }: Webhooks, endpointId: string) => {
+  const delivery = await deliveryOf(deliveries, endpointId);
+  return ({ endpoint }: Stored) => endpointBody(endpoint, delivery);
+};
+
 const HOUR_MS = 3_600_000;
 
 /** Each reads all events of its merchant's endpoints. */
@@ -171,12 +177,10 @@ export const WEBHOOK_ROUTES = {
       const { endpointId, content } = input;
       const details = contract.urlDetails(content.url, webhooks.kindOf);
       if (details.length > 0) return reject(reply, 'INVALID_REQUEST', details);
-      const delivery = await deliveryOf(webhooks.deliveries, endpointId);
+      const show = await bodyAfter(webhooks, endpointId);
       const end = await webhooks.store.end();
       const command = { kind: 'change', endpointId, end, ...content } as const;
-      return handled(api, input, command, reply, ({ endpoint }) =>
-        endpointBody(endpoint, delivery),
-      );
+      return handled(api, input, command, reply, show);
     }),
   }),
   deleteWebhookEndpoint: route({
@@ -184,11 +188,8 @@ export const WEBHOOK_ROUTES = {
     responses: { ...okJson(contract.WebhookEndpoint), ...NO_ENDPOINT, ...FAULT },
     handle: commanding(async (api, input, reply) => {
       const { endpointId } = input;
-      const delivery = await deliveryOf(api.webhooks.deliveries, endpointId);
-      const command = { kind: 'delete', endpointId } as const;
-      return handled(api, input, command, reply, ({ endpoint }) =>
-        endpointBody(endpoint, delivery),
-      );
+      const show = await bodyAfter(api.webhooks, endpointId);
+      return handled(api, input, { kind: 'delete', endpointId }, reply, show);
     }),
   }),
   rotateWebhookSecret: route({
@@ -248,7 +249,7 @@ export const WEBHOOK_ROUTES = {
       const { principal, endpointId, content } = input;
       const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
       if (endpoint === undefined) return reply;
-      const delivery = await deliveryOf(webhooks.deliveries, endpointId);
+      const show = await bodyAfter(webhooks, endpointId);
       const { since, eventId } = content.request;
       const event =
         eventId === undefined ? undefined : await eventOf(webhooks, endpointId, eventId);
@@ -263,7 +264,6 @@ export const WEBHOOK_ROUTES = {
         ...(since !== undefined && { since }),
         ...(event !== undefined && { event }),
       } as const;
-      const show = (done: Stored) => endpointBody(done.endpoint, delivery);
       return handled(api, input, command, reply.code(202), show, content);
     }),
   }),

@@ -1,11 +1,11 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { reject } from '../../shared/http/errors.ts';
-import { type Read, readJson, senderOf } from '../../shared/http/request.ts';
+import { senderOf } from '../../shared/http/request.ts';
 import {
   asJson,
+  jsonBody,
   okJson,
   type RoutesOf,
-  readBy,
   routeWith,
   sendJson,
 } from '../../shared/http/route.ts';
@@ -20,11 +20,6 @@ export type OperatorDeps = {
   commands: CommandDeps;
   readModels: Pick<ReadModelsReader, 'unresolved'>;
   service: contract.ServiceSettings;
-};
-
-const readResolve = (request: FastifyRequest) => {
-  const json: Read<unknown> = readJson(request);
-  return json.ok ? readBy(contract.ResolveRequest, json.value) : json;
 };
 
 const route = routeWith<OperatorDeps>();
@@ -53,8 +48,7 @@ export const OPERATOR_ROUTES = {
       allMerchants: true,
       person: true,
       paymentId: 'INVALID_PAYMENT_ID',
-      read: readResolve,
-      body: { schema: contract.ResolveRequest, required: true },
+      ...jsonBody(contract.ResolveRequest),
     },
     responses: {
       200: {

@@ -1,10 +1,5 @@
-/**
- * The provider holds operations that a restored log lacks (gaps §17, ADR-0104). The ledger's end is
- * compared at start; while the provider is ahead merchants can only read, until an operator
- * acknowledges it. Another process's call is in the log already: its intent is durable before.
- */
-import { timeAfter } from '../../shared/event-store/codec.ts';
 import {
+  appendControl,
   type ControlReads,
   type ControlStream,
   readControl,
@@ -16,7 +11,7 @@ import { PROVIDER_AHEAD_STREAM } from '../../shared/payment/audit-events.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { isOtherProvider } from '../../shared/payment/state.ts';
 import { backOffMs, pause, within } from '../../shared/runtime/back-off.ts';
-import { newEventId } from '../../shared/runtime/ids.ts';
+import { onError } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { oneRunAtATime } from '../../shared/runtime/scheduling.ts';
 import { LedgerEndNotFound, type LedgerEntry, type Provider } from '../provider/port.ts';
@@ -69,10 +64,8 @@ type Compared = { acknowledged: Acknowledgements; ahead: Ahead | undefined; isLe
 
 /** Another provider's cursor means nothing here. */
 const readAcknowledgements = async ({ store, providers }: Options): Promise<Acknowledgements> => {
-  const stored = await readControl(store, PROVIDER_AHEAD_STREAM).catch((error: unknown) => {
-    if (error instanceof ControlNotWhole) return error;
-    throw error;
-  });
+  const notWhole = onError(ControlNotWhole, (error) => error);
+  const stored = await readControl(store, PROVIDER_AHEAD_STREAM).catch(notWhole);
   if (stored instanceof ControlNotWhole) return { cursor: null, stored };
   const cursors = stored.events.flatMap(({ event }) =>
     event.type === 'ProviderAheadAcknowledged' && !isOtherProvider(event.data.provider, providers)
@@ -91,8 +84,7 @@ const recordAcknowledgement = async (
   if (stored instanceof ControlNotWhole) throw stored;
   const data = { ...ahead, ...(provider !== undefined && { provider }) };
   const event = { type: 'ProviderAheadAcknowledged', data } as const;
-  const next = { id: newEventId(), time: timeAfter(stored.events.at(-1)), event, context };
-  await store.append(PROVIDER_AHEAD_STREAM, stored.end, [next]);
+  await appendControl(store, PROVIDER_AHEAD_STREAM, stored, [event], context);
 };
 
 /** None for an unreadable or deleted stream: other alarms say so. */
@@ -126,17 +118,13 @@ const inTime = async (ms: number, work: Promise<unknown>): Promise<void> => {
   await within(ms, work, () => new Error('late')).catch(() => undefined);
 };
 
-const readEnd = (provider: Options['provider'], after: string | null) =>
-  provider.ledgerEnd(after).catch((error: unknown) => {
-    if (error instanceof LedgerEndNotFound) return error;
-    throw error;
-  });
-
 const compare = async (comparing: Comparing): Promise<Compared> => {
   const { store, provider } = comparing;
   const acknowledged = await readAcknowledgements(comparing);
   comparing.since = acknowledged.cursor;
-  const end = await readEnd(provider, acknowledged.cursor);
+  const end = await provider
+    .ledgerEnd(acknowledged.cursor)
+    .catch(onError(LedgerEndNotFound, (error) => error));
   if (end instanceof LedgerEndNotFound)
     return { acknowledged, ahead: { operations: 0, cursor: end.cursor }, isLevel: false };
   const operations = (await missingInLog(store, end)).length;

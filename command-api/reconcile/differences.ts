@@ -45,32 +45,25 @@ export type Difference = {
     | (Pick<KnownDispute, 'kind' | 'amount' | 'currency'> & { outcome: KnownDispute['status'] });
 };
 
-const INTENTS: Partial<Record<PaymentEvent['type'], ProviderOperationKind>> = {
-  PaymentCaptureRequested: 'CAPTURE',
-  PaymentVoidRequested: 'VOID',
-  PaymentRefundRequested: 'REFUND',
-};
+/** `seen`: made elsewhere, so that its intent and its outcome are one event. */
+type Said = readonly [what: 'begun' | 'ended' | 'seen', kind: ProviderOperationKind];
 
-const OUTCOMES: Partial<Record<PaymentEvent['type'], ProviderOperationKind>> = {
-  PaymentAuthorized: 'AUTHORIZE',
-  PaymentFailed: 'AUTHORIZE',
-  PaymentCaptured: 'CAPTURE',
-  PaymentCaptureDeclined: 'CAPTURE',
-  PaymentVoided: 'VOID',
-  PaymentVoidDeclined: 'VOID',
-  PaymentRefunded: 'REFUND',
-  PaymentRefundDeclined: 'REFUND',
-};
-
-const kindOfIntent = ({ type, data }: PaymentEvent): ProviderOperationKind | undefined => {
-  if (type === 'PaymentCreated') return data.captureNow ? 'SALE' : 'AUTHORIZE';
-  return INTENTS[type];
-};
-
-const OBSERVED: Partial<Record<PaymentEvent['type'], ProviderOperationKind>> = {
-  PaymentCaptureObserved: 'CAPTURE',
-  PaymentVoidObserved: 'VOID',
-  PaymentRefundObserved: 'REFUND',
+const SAID: Partial<Record<PaymentEvent['type'], Said>> = {
+  PaymentCreated: ['begun', 'AUTHORIZE'],
+  PaymentCaptureRequested: ['begun', 'CAPTURE'],
+  PaymentVoidRequested: ['begun', 'VOID'],
+  PaymentRefundRequested: ['begun', 'REFUND'],
+  PaymentAuthorized: ['ended', 'AUTHORIZE'],
+  PaymentFailed: ['ended', 'AUTHORIZE'],
+  PaymentCaptured: ['ended', 'CAPTURE'],
+  PaymentCaptureDeclined: ['ended', 'CAPTURE'],
+  PaymentVoided: ['ended', 'VOID'],
+  PaymentVoidDeclined: ['ended', 'VOID'],
+  PaymentRefunded: ['ended', 'REFUND'],
+  PaymentRefundDeclined: ['ended', 'REFUND'],
+  PaymentCaptureObserved: ['seen', 'CAPTURE'],
+  PaymentVoidObserved: ['seen', 'VOID'],
+  PaymentRefundObserved: ['seen', 'REFUND'],
 };
 
 /** The provider's own for what was made elsewhere, and for a dispute. */
@@ -85,23 +78,20 @@ export const loggedAfter = (
   own: Logged | undefined,
   { event, revision, stream }: RecordedPaymentEvent,
 ): Logged | undefined => {
-  const { amount, currency } = event.data;
-  const begun = (kind: ProviderOperationKind): Logged => {
-    const paymentId = paymentOf(stream) ?? '';
-    return { operationId: ledgerIdOf(event), paymentId, kind, amount, currency, revision };
-  };
-  const kind = kindOfIntent(event);
-  if (kind !== undefined) {
-    const provider = 'provider' in event.data ? event.data.provider : undefined;
-    return { ...begun(kind), ...(provider !== undefined && { provider }) };
-  }
-  const observed = OBSERVED[event.type];
-  if (observed !== undefined) return { ...begun(observed), outcome: 'APPROVED', isObserved: true };
   if (event.type === 'PaymentRefundFailed') return own && { ...own, failedLater: true };
-  const ended = OUTCOMES[event.type];
-  if (ended === undefined) return own;
+  const said = SAID[event.type];
+  if (said === undefined) return own;
+  const [what, named] = said;
+  const { amount, currency } = event.data;
+  const isSale = event.type === 'PaymentCreated' && event.data.captureNow;
+  const kind = isSale ? 'SALE' : named;
+  const paymentId = paymentOf(stream) ?? '';
+  const begun = { operationId: ledgerIdOf(event), paymentId, kind, amount, currency, revision };
+  const provider = 'provider' in event.data ? event.data.provider : undefined;
+  if (what === 'begun') return { ...begun, ...(provider !== undefined && { provider }) };
+  if (what === 'seen') return { ...begun, outcome: 'APPROVED', isObserved: true };
   // One of no intent, or of an operation that was compared already, is an entry too many.
-  const before = own ?? { ...begun(ended), reason: 'no intent of its operation comes before it' };
+  const before = own ?? { ...begun, reason: 'no intent of its operation comes before it' };
   const sum = before.reason === undefined ? { amount, currency } : {};
   const outcome = 'outcome' in event.data ? event.data.outcome : 'APPROVED';
   const isCapture = event.type === 'PaymentCaptured';
@@ -109,7 +99,7 @@ export const loggedAfter = (
 };
 
 /** An outcome belongs to an intent, which may lie before the window. */
-export const isOutcome = ({ type }: PaymentEvent): boolean => OUTCOMES[type] !== undefined;
+export const isOutcome = ({ type }: PaymentEvent): boolean => SAID[type]?.[0] === 'ended';
 
 export const isAtProvider = ({ outcome }: Logged): boolean =>
   outcome === 'APPROVED' || outcome === 'DECLINED';
@@ -134,16 +124,23 @@ export const differenceKind = (own: Logged, entry: LedgerEntry): Difference['kin
   return isSame && own.reason === undefined && !lacksCapture(own) ? undefined : 'AMOUNT_DIFFERS';
 };
 
-const NO_LOG = {} as Logged;
-const NO_ENTRY = {} as LedgerEntry;
-
 export const differenceOf = (
   kind: Difference['kind'],
   own: Logged | undefined,
   entry: LedgerEntry | undefined,
 ): Difference => {
-  const { operationId: _id, captured: _c, failedLater: _f, isObserved: _o, ...log } = own ?? NO_LOG;
-  const { operationId: _entryId, providerReference: _r, ...provider } = entry ?? NO_ENTRY;
+  const {
+    operationId: _id,
+    captured: _c,
+    failedLater: _f,
+    isObserved: _o,
+    ...log
+  } = own ?? ({} as Logged);
+  const {
+    operationId: _entryId,
+    providerReference: _r,
+    ...provider
+  } = entry ?? ({} as LedgerEntry);
   return {
     kind,
     operationId: own?.operationId ?? entry?.operationId ?? '',

@@ -4,6 +4,7 @@ import { decideLater } from '../../shared/payment/decide-later.ts';
 import type { LaterResult } from '../../shared/payment/outcome.ts';
 import { isNeverCarriedOut, type Operation } from '../../shared/payment/state.ts';
 import { within } from '../../shared/runtime/back-off.ts';
+import { onError } from '../../shared/runtime/error-text.ts';
 import type { CommandDeps } from '../deps.ts';
 import type { LoadedPayment } from '../payment-log.ts';
 import { type ActionRequired, MISMATCH, OTHER_PROVIDER, type Provider } from '../provider/port.ts';
@@ -73,16 +74,12 @@ type AskDeps = {
 };
 type About = Pick<Difference, 'paymentId' | 'operationId'>;
 
-const unreadable = (error: unknown): UnreadableStream => {
-  if (error instanceof UnreadableStream) return error;
-  throw error;
-};
-
 /** As `agreesOn` of a reconciliation. */
 export const providerAgrees = async (
   { provider, paymentLog }: AskDeps,
   { paymentId, operationId }: About,
 ): Promise<boolean> => {
+  const unreadable = onError(UnreadableStream, (error) => error);
   const payment = await paymentLog.load(paymentId, 'store').catch(unreadable);
   // Other alarms say so.
   if (payment instanceof UnreadableStream) return true;

@@ -9,6 +9,7 @@ import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { LogReader } from '../../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../../shared/event-store/scan-log.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
+import { onError } from '../../shared/runtime/error-text.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
 import { fewAtOnce, slicesOf } from '../../shared/runtime/scheduling.ts';
 import type { LedgerEntry, LedgerPage, Provider } from '../provider/port.ts';
@@ -78,20 +79,16 @@ const readTail = async (comparing: Comparing, from: string | null): Promise<void
 const lookUp = async (
   { store, signal }: ReconcileOptions,
   paymentId: string,
-  isOfIt: (event: PaymentEvent, revision: number) => boolean,
+  isOfIt: (event: PaymentEvent) => boolean,
 ): Promise<Logged | 'unreadable' | undefined> => {
   signal?.throwIfAborted();
-  try {
-    let own: Logged | undefined;
-    for (const event of await store.readStream(streamOf(paymentId))) {
-      if (!isOfPayment(event) || !isOfIt(event.event, event.revision)) continue;
-      own = loggedAfter(own, event);
-    }
-    return own;
-  } catch (error) {
-    if (error instanceof UnreadableStream) return 'unreadable';
-    throw error;
-  }
+  const unreadable = onError(UnreadableStream, () => undefined);
+  const events = await store.readStream(streamOf(paymentId)).catch(unreadable);
+  if (events === undefined) return 'unreadable';
+  let own: Logged | undefined;
+  for (const event of events)
+    if (isOfPayment(event) && isOfIt(event.event)) own = loggedAfter(own, event);
+  return own;
 };
 
 const judge = async (comparing: Comparing, entry: LedgerEntry): Promise<void> => {
@@ -107,21 +104,15 @@ const judge = async (comparing: Comparing, entry: LedgerEntry): Promise<void> =>
   else compare(waiting?.reason === undefined ? now : { ...now, reason: waiting.reason }, entry);
 };
 
-const isObservedElsewhere = async (
-  comparing: Comparing,
-  { isObserved, paymentId }: Logged,
-): Promise<boolean> => {
-  if (!isObserved) return false;
-  const create = await lookUp(comparing, paymentId, ({ type }) => type === 'PaymentCreated');
-  return typeof create === 'object' && comparing.isElsewhere(create.provider);
-};
-
 /** Whether what has no entry in the ledger that was read is right all the same. */
 const isRightWithout = async (comparing: Comparing, own: Logged): Promise<boolean> => {
   const { since, agreesOn } = comparing;
-  if (since === undefined) return isObservedElsewhere(comparing, own);
   // What was observed is the provider's own word; the comparison of everything looks for its entry.
-  return own.isObserved === true || (await agreesOn?.(own).catch(unavailable)) === true;
+  if (since !== undefined)
+    return own.isObserved === true || (await agreesOn?.(own).catch(unavailable)) === true;
+  if (!own.isObserved) return false;
+  const create = await lookUp(comparing, own.paymentId, ({ type }) => type === 'PaymentCreated');
+  return typeof create === 'object' && comparing.isElsewhere(create.provider);
 };
 
 const judgeLogged = async (
@@ -177,13 +168,11 @@ const readBoth = async (comparing: Comparing): Promise<Reading> => {
   return { cursor, stopped: isFull(), keepsDeclines };
 };
 
-/** Undefined where the ledger is read from the start: then everything is compared. */
-const windowOf = async ({ provider, since }: ReconcileOptions): Promise<string | undefined> =>
-  since && (await provider.ledger(null, 1, since).catch(unavailable)).since;
-
 /** Throws what the store throws, and LedgerUnavailable. */
 export const reconcile = async (options: ReconcileOptions): Promise<Reconciliation> => {
-  const since = await windowOf(options);
+  const { provider, since: wanted } = options;
+  // Undefined where the ledger is read from the start: then everything is compared.
+  const since = wanted && (await provider.ledger(null, 1, wanted).catch(unavailable)).since;
   const books = createBooks(options.store, options.providers, since !== undefined);
   const comparing = { ...options, ...books, since };
   const { found, logged, entries } = books;

@@ -133,13 +133,6 @@ const compareAndNote = async (running: Running, isWhole: boolean): Promise<Recon
   return result;
 };
 
-/** Says nothing of the rest, so it changes no metric, and nothing in what needs a person. */
-const compareSince = async (running: Running, since: string): Promise<Reconciliation> => {
-  const result = await run(running, since);
-  logResult(running.logger, result);
-  return result;
-};
-
 /** A clock that was ahead makes no comparison wait. */
 const isDue = ({ compared }: KeptTurn, nowMs: number): boolean =>
   compared === undefined ||
@@ -168,15 +161,9 @@ const runInTurn = async (running: Running, kept: KeptTurn): Promise<void> => {
   }
 };
 
-const noteFailure = ({ stopping, logger }: Running, error: unknown): void => {
-  if (stopping.signal.aborted) return;
-  const what = error instanceof LedgerUnavailable ? "the provider's ledger" : 'the event log';
-  logger.warn({ err: error }, `reconciliation could not run: ${what} cannot be read now`);
-};
-
 /** Resolves with the time until the next try. */
 const runOnSchedule = async (running: Running): Promise<number> => {
-  const { everyMs, turns, metrics, nowMs } = running;
+  const { everyMs, turns, metrics, nowMs, stopping, logger } = running;
   const againMs = Math.min(everyMs, AGAIN_MS);
   const { kept, isTaken } = await turns.take(everyMs * NARROW_JITTER.least);
   const { found, ranMs } = kept;
@@ -187,7 +174,9 @@ const runOnSchedule = async (running: Running): Promise<number> => {
     await runInTurn(running, kept);
     return everyMs;
   } catch (error) {
-    noteFailure(running, error);
+    const what = error instanceof LedgerUnavailable ? "the provider's ledger" : 'the event log';
+    if (!stopping.signal.aborted)
+      logger.warn({ err: error }, `reconciliation could not run: ${what} cannot be read now`);
     await turns.keep({ ranMs });
     return againMs;
   }
@@ -208,9 +197,12 @@ export const openReconciling = (options: ReconcilingOptions) => {
   const whole = oneRunAtATime(() => compareAndNote(running, true));
 
   return {
-    compare: ({ since, all }: ReconciliationPart): Promise<Reconciliation> => {
-      if (since !== undefined) return compareSince(running, since);
-      return all === 'true' ? whole() : window();
+    compare: async ({ since, all }: ReconciliationPart): Promise<Reconciliation> => {
+      if (since === undefined) return all === 'true' ? whole() : window();
+      // It says nothing of the rest, so it changes no metric, and nothing in what needs a person.
+      const result = await run(running, since);
+      logResult(running.logger, result);
+      return result;
     },
     start: () => {
       metrics.reconcileScheduled(everyMs);

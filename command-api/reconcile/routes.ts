@@ -6,7 +6,7 @@ import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Recorder } from '../../shared/http/access-recorder.ts';
 import type { Principal } from '../../shared/http/auth/principal.ts';
 import { errorBody, RETRY_LATER, reject } from '../../shared/http/errors.ts';
-import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
+import { okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import {
   accepts,
   EVENT_STREAM,
@@ -16,6 +16,7 @@ import {
 } from '../../shared/http/server/streams.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
+import { onError } from '../../shared/runtime/error-text.ts';
 import type { CommandDeps } from '../deps.ts';
 import { notInLog } from '../payment-log.ts';
 import * as contract from './contract.ts';
@@ -33,13 +34,11 @@ const NO_LEDGER = ["the provider's ledger cannot be read now; nothing was change
 async function* resultTexts(
   compare: () => Promise<contract.Reconciliation>,
 ): AsyncGenerator<string> {
-  try {
-    yield serverSent('result', await compare());
-  } catch (error) {
-    if (!(error instanceof LedgerUnavailable)) throw error;
+  const failed = onError(LedgerUnavailable, () => {
     const body = errorBody('PROVIDER_UNAVAILABLE', NO_LEDGER, new Date().toISOString());
-    yield serverSent('failed', JSON.parse(body));
-  }
+    return serverSent('failed', JSON.parse(body));
+  });
+  yield await compare().then((result) => serverSent('result', result), failed);
 }
 
 const route = routeWith<ReconcileDeps>();
@@ -48,12 +47,7 @@ export const RECONCILE_ROUTES = {
   reconcile: route({
     // An operation that only the provider knows belongs to no merchant yet.
     request: { allMerchants: true, query: contract.ReconciliationParameters },
-    responses: {
-      200: {
-        description: 'The response.',
-        content: { ...asJson(contract.Reconciliation), [EVENT_STREAM]: z.string() },
-      },
-    },
+    responses: okJson(contract.Reconciliation, { [EVENT_STREAM]: z.string() }),
     handle: async (deps, { query }, reply) => {
       const compare = () => deps.reconcile(query);
       const isStream = accepts(reply, EVENT_STREAM);
@@ -64,12 +58,12 @@ export const RECONCILE_ROUTES = {
       await deps.record(reply.request, { action: 'RECONCILE' });
       if (isStream)
         return deps.streams.send(reply, EVENT_STREAM, () => resultTexts(compare), KEEP_ALIVE);
-      try {
-        return sendJson(reply, await compare());
-      } catch (error) {
-        if (!(error instanceof LedgerUnavailable)) throw error;
-        return reject(reply, 'PROVIDER_UNAVAILABLE', NO_LEDGER, RETRY_LATER);
-      }
+      return compare().then(
+        (result) => sendJson(reply, result),
+        onError(LedgerUnavailable, () =>
+          reject(reply, 'PROVIDER_UNAVAILABLE', NO_LEDGER, RETRY_LATER),
+        ),
+      );
     },
   }),
 } satisfies Partial<RoutesOf<'command-api', ReconcileDeps>>;
@@ -99,35 +93,22 @@ const unreadableFor = async (
   };
 };
 
-/** Throws StreamNotWhole where the stream was deleted, or the read models know it. */
-const rejectRemoved = async (
-  { store, readModels }: ReconcilePaymentDeps,
-  paymentId: string,
-): Promise<void> => {
-  await store.lastRevision(streamOf(paymentId));
-  if ((await readModels.getAny(paymentId)) !== undefined) throw notInLog(paymentId);
-};
-
 const comparedFor = async (
-  deps: ReconcilePaymentDeps,
-  principal: Principal,
+  { commands, store, readModels }: ReconcilePaymentDeps,
+  { merchantId: only }: Principal,
   paymentId: string,
   limit: number,
 ) => {
-  const { provider, paymentLog } = deps.commands;
-  try {
-    const payment = await paymentLog.load(paymentId, 'store');
-    if (payment === undefined) await rejectRemoved(deps, paymentId);
-    const { merchantId } = principal;
-    const own =
-      merchantId === '*' || payment?.state.merchantId === merchantId ? payment : undefined;
-    if (own === undefined) return undefined;
-    const compared = await reconcilePayment(provider, own, limit);
-    return { merchantId: own.state.merchantId, ...compared };
-  } catch (error) {
-    if (!(error instanceof UnreadableStream)) throw error;
-    return unreadableFor(deps, principal, paymentId, error);
+  const payment = await commands.paymentLog.load(paymentId, 'store');
+  if (payment === undefined) {
+    // Throws StreamNotWhole where the stream was deleted.
+    await store.lastRevision(streamOf(paymentId));
+    if ((await readModels.getAny(paymentId)) !== undefined) throw notInLog(paymentId);
+    return undefined;
   }
+  const { merchantId } = payment.state;
+  if (only !== '*' && only !== merchantId) return undefined;
+  return { merchantId, ...(await reconcilePayment(commands.provider, payment, limit)) };
 };
 
 const paymentRoute = routeWith<ReconcilePaymentDeps>();
@@ -141,7 +122,9 @@ export const RECONCILE_PAYMENT_ROUTES = {
     responses: okJson(contract.PaymentReconciliation),
     handle: async (deps, { principal, paymentId, query }, reply) => {
       await deps.record(reply.request, { action: 'RECONCILE', paymentId });
-      const compared = await comparedFor(deps, principal, paymentId, query.limit);
+      const compared = await comparedFor(deps, principal, paymentId, query.limit).catch(
+        onError(UnreadableStream, (error) => unreadableFor(deps, principal, paymentId, error)),
+      );
       if (compared === undefined) return reject(reply, 'PAYMENT_NOT_FOUND');
       reply.request.paymentId = paymentId;
       return sendJson(reply, { paymentId, ...compared });

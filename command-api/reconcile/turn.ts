@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import type { KeyDocument } from '../../shared/key-document.ts';
+import { orElse } from '../../shared/runtime/error-text.ts';
 import { DIFFERENCE_KINDS } from './differences.ts';
 
 const count = z.int().min(0);
@@ -25,13 +26,7 @@ const keptTurn = z.object({
 });
 export type KeptTurn = z.infer<typeof keptTurn>;
 
-const read = (text = ''): KeptTurn => {
-  try {
-    return keptTurn.parse(JSON.parse(text));
-  } catch {
-    return { ranMs: 0 };
-  }
-};
+const read = (text = ''): KeptTurn => orElse({ ranMs: 0 }, () => keptTurn.parse(JSON.parse(text)));
 
 const ATTEMPTS_MAX = 5;
 

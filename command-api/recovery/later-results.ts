@@ -26,9 +26,6 @@ import { startBudget } from '../request-budget.ts';
 /** `unknown`: the provider did not say. `at other provider`: not asked (ADR-0247). */
 type AfterAsking = 'recorded' | 'nothing new' | 'unknown payment' | 'unknown' | 'at other provider';
 
-const isApprovedRefund = ({ kind, ended, failedLater }: PaymentState['operations'][number]) =>
-  kind === 'refund' && ended?.outcome === 'APPROVED' && !failedLater;
-
 export const questionAboutPayment = (state: PaymentState): PaymentQuestion => ({
   paymentId: state.paymentId,
   merchantId: state.merchantId,
@@ -37,7 +34,7 @@ export const questionAboutPayment = (state: PaymentState): PaymentQuestion => ({
   ...authorizationOf(state),
   provider: providerOf(state),
   refunds: state.operations
-    .filter(isApprovedRefund)
+    .filter((one) => one.kind === 'refund' && one.ended?.outcome === 'APPROVED' && !one.failedLater)
     .map(({ operationId, amountMinor: amount }) => ({ operationId, amount })),
   observed: (state.observedRefunds ?? [])
     .filter(({ failedLater }) => !failedLater)

@@ -7,7 +7,6 @@ import { StreamNotWhole } from '../../shared/event-store/errors.ts';
 import {
   createOf,
   isOtherProvider,
-  type Operation,
   type OperationKind,
   type PaymentState,
   type ResolutionRequest,
@@ -53,23 +52,6 @@ const STILL = {
 const ELSEWHERE =
   'it was sent to another provider than the one that is set, and is not asked about: start with that one again, or payments resolve';
 
-const knownOf = (
-  payment: LoadedPayment,
-  operation: Operation,
-  providers: readonly string[],
-): KnownOperation => ({
-  paymentId: payment.state.paymentId,
-  merchantId: payment.state.merchantId,
-  operation: operation.kind,
-  operationId: operation.operationId,
-  amountMinor: operation.amountMinor,
-  currency: payment.state.currency,
-  state: operation.confirmation ?? 'UNRESOLVED',
-  since: intentTimeOf(payment, operation),
-  otherProvider: isOtherProvider(operation.provider, providers) ? operation.provider : undefined,
-  request: operation.resolutionRequest,
-});
-
 /**
  * Leaves out operations that may be in flight, or wait for the shopper. `providers`: the names of the
  * one that is set.
@@ -81,7 +63,18 @@ export const knownOperations = (
 ): KnownOperation[] =>
   [...unresolvedOperations(payment.state), ...unconfirmedOperations(payment.state)]
     .filter((one) => one.ended !== undefined || !(mayRun(payment, one) || isWaiting(one)))
-    .map((one) => knownOf(payment, one, providers));
+    .map((one) => ({
+      paymentId: payment.state.paymentId,
+      merchantId: payment.state.merchantId,
+      operation: one.kind,
+      operationId: one.operationId,
+      amountMinor: one.amountMinor,
+      currency: payment.state.currency,
+      state: one.confirmation ?? 'UNRESOLVED',
+      since: intentTimeOf(payment, one),
+      otherProvider: isOtherProvider(one.provider, providers) ? one.provider : undefined,
+      request: one.resolutionRequest,
+    }));
 
 const MINUTE_MS = 60_000;
 /** Before each look whether the shopper was there (gaps §21); a start asks as about any operation. */

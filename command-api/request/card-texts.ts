@@ -12,6 +12,7 @@ import {
   runsHoldCard,
 } from '../../shared/runtime/card-numbers.ts';
 import type { DigitRun } from '../../shared/runtime/digit-runs.ts';
+import { orElse } from '../../shared/runtime/error-text.ts';
 import type { JsonObject } from './json.ts';
 
 const NUMBER_MIN = 10 ** (CARD_DIGITS_MIN - 1);
@@ -75,18 +76,10 @@ const withPlainLetters = (text: string): string =>
     String.fromCharCode(Number.parseInt(hex, 16)),
   );
 
-const decoded = (token: string): string => {
-  try {
-    return String(JSON.parse(token));
-  } catch {
-    return token;
-  }
-};
-
 const spelledNumbers = (text: string, own: string | undefined): string[] =>
   [...withPlainLetters(text).matchAll(SPELLED)]
     .filter(([, token = '']) => token.slice(1, -1) !== own)
-    .flatMap(([, token = '']) => longRuns(decoded(token)))
+    .flatMap(([, token = '']) => longRuns(orElse(token, () => String(JSON.parse(token)))))
     .map(({ digits }) => digits)
     .filter(({ length }) => length <= CARD_DIGITS_MAX);
 

@@ -5,7 +5,7 @@ import type { Address } from '../../shared/http/payment-schemas.ts';
 import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import { METADATA_NAME, type PaymentDetails } from '../../shared/payment/payment-events.ts';
-import { holdsManyDigits } from '../../shared/runtime/card-numbers.ts';
+import { longRuns } from '../../shared/runtime/card-numbers.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
 import { type LongText, searchTexts } from './card-texts.ts';
 import {
@@ -204,7 +204,8 @@ const metadataValue = shortText().refine(
 );
 
 /** A details line names the name, so no name may hold a card number. */
-const isAllowed = (name: string): boolean => METADATA_NAME.test(name) && !holdsManyDigits(name);
+const isAllowed = (name: string): boolean =>
+  METADATA_NAME.test(name) && longRuns(name).length === 0;
 
 const faultOf = ([name, value]: [string, unknown]): string[] => {
   const { error } = metadataValue.safeParse(value);

@@ -211,34 +211,27 @@ const ended = (delivery: Delivery, item: Item, change: Partial<DeliveryRow>): De
 type Again = Pick<Single, 'n' | 'nextAt'>;
 
 /** `again`: it is tried once more. */
-const singlesAfter = ({ singles }: DeliveryRow, { id }: Item, again?: Again): Single[] =>
-  again === undefined
-    ? singles.filter((one) => one.id !== id)
-    : singles.map((one) => (one.id === id ? { ...one, ...again } : one));
-
-const retryingAfter = (
-  { retrying }: DeliveryRow,
-  { id, revision, since }: Item,
-  nowMs: number,
-  again?: Again,
-): DeliveryRow['retrying'] => {
-  const { [id]: entry, ...others } = retrying;
-  if (again !== undefined)
-    return { ...retrying, [id]: { from: revision, to: revision, since, ...entry, ...again } };
-  if (entry === undefined || revision < entry.from) return retrying;
-  if (revision >= entry.to) return others;
-  return { ...others, [id]: { ...entry, from: revision + 1, n: 0, nextAt: nowMs } };
-};
-
 const rowAfter = (
-  row: DeliveryRow,
+  { singles, retrying }: DeliveryRow,
   item: Item,
   nowMs: number,
   again?: Again,
-): Partial<DeliveryRow> =>
-  turnOf(item) === 'single'
-    ? { singles: singlesAfter(row, item, again) }
-    : { retrying: retryingAfter(row, item, nowMs, again) };
+): Partial<DeliveryRow> => {
+  const { id, revision, since } = item;
+  if (turnOf(item) === 'single') {
+    const isIt = (one: Single): boolean => one.id === id;
+    if (again === undefined) return { singles: singles.filter((one) => !isIt(one)) };
+    return { singles: singles.map((one) => (isIt(one) ? { ...one, ...again } : one)) };
+  }
+  const { [id]: entry, ...others } = retrying;
+  const first = { from: revision, to: revision, since };
+  if (again !== undefined)
+    return { retrying: { ...retrying, [id]: { ...first, ...entry, ...again } } };
+  if (entry === undefined || revision < entry.from) return {};
+  if (revision >= entry.to) return { retrying: others };
+  const next = { ...entry, from: revision + 1, n: 0, nextAt: nowMs };
+  return { retrying: { ...others, [id]: next } };
+};
 
 export const accepted = (
   delivery: Delivery,
@@ -259,12 +252,6 @@ type Failure = {
   /** No request was made, which says nothing about the endpoint. */
   ours?: 'unreadable' | 'interrupted' | undefined;
   random: number;
-};
-
-type Failed = {
-  delivery: Delivery;
-  nextAt: number | undefined;
-  isOver: boolean;
 };
 
 const afterFailure = (row: DeliveryRow, nowMs: number, { ours, random }: Failure) => {
@@ -291,7 +278,7 @@ const againAfter = (
   return kind === 'test' || n >= ATTEMPTS_OF_ONE_MAX ? undefined : { n, nextAt: nextAt(n) };
 };
 
-export const failed = (delivery: Delivery, item: Item, nowMs: number, failure: Failure): Failed => {
+export const failed = (delivery: Delivery, item: Item, nowMs: number, failure: Failure) => {
   const { row } = delivery;
   const again = againAfter(row, item, nowMs, failure);
   const kept = rowAfter(row, item, nowMs, again);

@@ -169,12 +169,6 @@ const take = (loop: EndpointLoop, { facts, readTo }: Portion): void => {
   loop.delivery = readOn(delivery, wanted, readTo);
 };
 
-const endRescan = (loop: EndpointLoop, upTo: string): void => {
-  const { delivery } = loop;
-  const there = { ...delivery, row: { ...delivery.row, rescan: null } };
-  loop.delivery = readOn(there, [], { position: upTo, hash: null });
-};
-
 const readPage = async (loop: EndpointLoop, deps: LoopDeps): Promise<void> => {
   const { delivery, endpoint, end } = loop;
   const { readTo, row } = delivery;
@@ -186,8 +180,10 @@ const readPage = async (loop: EndpointLoop, deps: LoopDeps): Promise<void> => {
     // Else its merchant has had it read from another place meanwhile.
     if (loop.delivery.readTo === readTo) {
       if (page !== undefined) take(loop, page);
-      else if (upTo !== undefined) endRescan(loop, upTo);
-      else if (last === deps.feed.head.position) loop.waits = 'beyond it';
+      else if (upTo !== undefined) {
+        const there = { ...loop.delivery, row: { ...loop.delivery.row, rescan: null } };
+        loop.delivery = readOn(there, [], { position: upTo, hash: null });
+      } else if (last === deps.feed.head.position) loop.waits = 'beyond it';
     }
   } catch (error) {
     if (!end.signal.aborted) noteInterrupted(loop, error, deps);

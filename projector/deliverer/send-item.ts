@@ -103,18 +103,6 @@ const noteFailure = async (
   else if (after.isOver) await deps.disable(endpoint, 'UNREACHABLE');
 };
 
-const headersOf = (
-  { endpoint }: SendState,
-  { id, body, traceparent }: Message,
-  nowMs: number,
-  secret: string,
-): Record<string, string> => {
-  const numbers = liveSecretNumbers(endpoint, nowMs);
-  const keys = numbers.map((number) => endpointKey(secret, endpoint.endpointId, number));
-  const signed = signedHeaders(keys, id, nowMs, body);
-  return traceparent === undefined ? signed : { ...signed, traceparent };
-};
-
 const standingOf = ({ delivery, lastHeard }: SendState, nowMs: number): Standing => {
   if (isFailing(delivery.row)) return 'doubtful';
   if (lastHeard === undefined || nowMs - lastHeard.atMs >= SILENT_AFTER_MS) return 'silent';
@@ -138,8 +126,11 @@ const requestFor = async (
     // A resend by hand is no part of the request long ago.
     const ageMs = turnOf(item) === 'single' ? Number.POSITIVE_INFINITY : startedMs - item.since;
     const traced = { type, attempt: item.n + 1, traceparent, ageMs };
-    const headers = headersOf(state, message, startedMs, secret);
-    const { url } = state.endpoint;
+    const { url, endpointId } = state.endpoint;
+    const numbers = liveSecretNumbers(state.endpoint, startedMs);
+    const keys = numbers.map((number) => endpointKey(secret, endpointId, number));
+    const signed = signedHeaders(keys, id, startedMs, body);
+    const headers = traceparent === undefined ? signed : { ...signed, traceparent };
     const sent = await tracedDelivery(traced, () =>
       sender.send(url, headers, body, { totalMs, signal }),
     );

@@ -33,19 +33,16 @@ export const checkpointAtStart = (counts: Partitions): RelayCheckpoint => ({
   parked: {},
 });
 
-/** Nothing was sent to the seals topic by the earlier version that wrote no count of it. */
-const withSeals = (stored: RelayCheckpoint, seals: number): RelayCheckpoint => ({
-  ...stored,
-  partitions: { ...stored.partitions, seals: stored.partitions.seals ?? seals },
-});
-
 /** `seals`: the count of that topic now. Throws Error when damaged: a guess could send or skip messages. */
 export const parseCheckpoint = (
   text: string,
   seals = PARTITIONS_DEFAULT.seals,
 ): RelayCheckpoint => {
   try {
-    const checkpoint = relayCheckpoint.parse(withSeals(JSON.parse(text), seals));
+    const stored = JSON.parse(text);
+    // Nothing was sent to the seals topic by the earlier version that wrote no count of it.
+    stored.partitions.seals ??= seals;
+    const checkpoint = relayCheckpoint.parse(stored);
     if (checkpoint.counters.length === checkpoint.partitions.events) return checkpoint;
   } catch {}
   throw new Error('the checkpoint of the relay is damaged; put back its last good copy');
@@ -104,8 +101,7 @@ export const noteStillParked = (
   parked[paymentId] = { ...parking, reason: reason.slice(0, REASON_CHARS_MAX) };
 };
 
-/** `overtaken` makes the error for a relay after which another one has saved. */
-export const openOwnCheckpoint = (document: KeyDocument, overtaken: () => Error) => {
+export const openOwnCheckpoint = (document: KeyDocument) => {
   let version = 0;
   let own: RelayCheckpoint | undefined;
   let isTaken = false;
@@ -115,7 +111,8 @@ export const openOwnCheckpoint = (document: KeyDocument, overtaken: () => Error)
   const known = (): RelayCheckpoint | undefined => taken() ?? seen;
 
   const save = async (next: RelayCheckpoint): Promise<void> => {
-    if (!(await document.save(JSON.stringify(next), version))) throw overtaken();
+    if (!(await document.save(JSON.stringify(next), version)))
+      throw new Error('another relay has moved the checkpoint of the relay');
     version += 1;
     own = next;
   };
@@ -136,7 +133,7 @@ export const openOwnCheckpoint = (document: KeyDocument, overtaken: () => Error)
       seen = stored && parseCheckpoint(stored.text);
       return seen;
     },
-    /** Throws the error of `overtaken`, and nothing changed, where another relay has saved since. */
+    /** Throws Error, and nothing changed, where another relay has saved since. */
     save,
     /** Saves the stored one once, or the first: then every older relay fails to save. Throws as both. */
     take: async (counts: Partitions): Promise<RelayCheckpoint> => {

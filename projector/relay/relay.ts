@@ -26,7 +26,7 @@ export type RelayOptions = {
   feed: EventFeed;
   checkpoint: KeyDocument;
   logger: Logger;
-  mayRun?: () => boolean;
+  mayRun: () => boolean;
   backOff?: BackOff;
   waitsMs?: Partial<typeof WAITS_MS>;
 };
@@ -61,17 +61,6 @@ export const RETRIED_MAX = 100;
 
 const throwUnread = (error: unknown): never => {
   throw new RelayNotReady(`the checkpoint of the relay cannot be read: ${reasonOf(error)}`);
-};
-
-const rejectMisfit = async (
-  store: Pick<EventStore, 'end' | 'readAll' | 'hashAt'>,
-  { position, hash }: RelayCheckpoint,
-): Promise<void> => {
-  const misfit = await misfitOf(store, position, hash);
-  if (misfit === undefined) return;
-  throw new RelayHalted(
-    `the event log ${misfit} the checkpoint of the relay (${position}): it was changed, cut, or restored from another copy, and the topics hold events that it does not; put the right log back`,
-  );
 };
 
 const rejectChange = (known: Partitions, found: Partitions): void => {
@@ -127,7 +116,12 @@ const start = async (relay: Running): Promise<Position | null> => {
   const found = await findPartitions(relay);
   const taken = await checkpoint.take(found);
   rejectChange(taken.partitions, found);
-  await rejectMisfit(store, taken);
+  const { position, hash } = taken;
+  const misfit = await misfitOf(store, position, hash);
+  if (misfit !== undefined)
+    throw new RelayHalted(
+      `the event log ${misfit} the checkpoint of the relay (${position}): it was changed, cut, or restored from another copy, and the topics hold events that it does not; put the right log back`,
+    );
   await overtake(relay);
   await finishParked(relay);
   return checkpoint.value().position;
@@ -137,8 +131,7 @@ const idsOfParked = ({ checkpoint }: Running): string[] => Object.keys(checkpoin
 
 /** The messages of before this start were sent again and acknowledged: now come the parked ones. */
 const sendParkedOnce = async (relay: Running): Promise<void> => {
-  if (relay.allAcknowledged) return;
-  await sendParked(relay, idsOfParked(relay));
+  if (!relay.allAcknowledged) await sendParked(relay, idsOfParked(relay));
   relay.allAcknowledged = true;
 };
 
@@ -184,21 +177,11 @@ const retry = async (relay: Running, paymentId: string | undefined): Promise<Ret
   return sendParked(relay, ids.slice(0, RETRIED_MAX));
 };
 
-const halt = (relay: Running, { message: reason }: RelayHalted): void => {
-  relay.halted = reason;
-  relay.logger.error({ reason }, 'relay halted: it cannot go on until an operator acts');
-};
-
 const prepare = (options: RelayOptions): Running => {
-  const { store, feed, logger, mayRun = () => true } = options;
-  // With `mayRun` another relay is expected: this one tries again.
-  const overtaken = (): Error => {
-    const why = 'another relay has moved the checkpoint of the relay';
-    return options.mayRun === undefined ? new RelayHalted(why) : new Error(why);
-  };
+  const { store, feed, logger, mayRun } = options;
   return {
     ...{ store, feed, logger, mayRun },
-    checkpoint: openOwnCheckpoint(options.checkpoint, overtaken),
+    checkpoint: openOwnCheckpoint(options.checkpoint),
     states: followPaymentStates(store),
     published: 0,
     overtookAtMs: 0,
@@ -224,7 +207,9 @@ export const startRelay = (options: RelayOptions): Relay => {
       step().catch((error: unknown) => {
         relay.allAcknowledged = false;
         if (error instanceof RelayHalted) {
-          halt(relay, error);
+          const { message: reason } = error;
+          relay.halted = reason;
+          logger.error({ reason }, 'relay halted: it cannot go on until an operator acts');
           void subscription.stop();
         }
         throw error;

@@ -10,6 +10,7 @@ import {
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
+import { onError } from '../../shared/runtime/error-text.ts';
 import type { FeedMessage, Partitions, Topic } from '../event-feed/port.ts';
 import { messagesOf } from './batch.ts';
 
@@ -33,10 +34,6 @@ const copyOf = ({ counters, parked }: Walk): Walk => ({
   counters: [...counters],
   parked: new Set(parked),
 });
-
-const noWalk = (error: unknown): undefined => {
-  if (!(error instanceof RangeError)) throw error;
-};
 
 export const openTopicReader = ({ store, partitions }: TopicReaderOptions) => {
   const walks = createBoundedMap<Walk>(WALKS_MAX, {
@@ -84,7 +81,7 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions) => {
       after: Position | null,
       limit: number,
     ): Promise<TopicPage | undefined> => {
-      const walk = await walkTo(after).catch(noWalk);
+      const walk = await walkTo(after).catch(onError(RangeError, () => undefined));
       if (walk === undefined) return undefined;
       const states = followPaymentStates(store);
       const messages: FeedMessage[] = [];

@@ -1,11 +1,12 @@
 /** The sealing key and the last heads of the log: proof only on another volume than the log's. */
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { existsSync, lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { type HeadFile, publicKeyOf } from '../../shared/event-store/seals.ts';
 import type { Config } from '../../shared/runtime/config.ts';
+import { orElse } from '../../shared/runtime/error-text.ts';
 import {
   addPrivateFile,
   replacePrivateFile,
@@ -31,12 +32,9 @@ const readOrMake = async (file: string): Promise<string> => {
 };
 
 const parsed = (file: string, text: string): KeyObject => {
-  try {
-    const key = createPrivateKey(text);
-    if (key.asymmetricKeyType === 'ed25519') return key;
-  } catch {
-    // The parser's message may quote the file.
-  }
+  // The parser's message may quote the file.
+  const key = orElse(undefined, () => createPrivateKey(text));
+  if (key?.asymmetricKeyType === 'ed25519') return key;
   throw new SealFileRefused(
     `SEALING_KEY_FILE: ${file} holds no Ed25519 key in PEM; put its last good copy back, because the log's newest seals can be made and checked with that key alone`,
   );
@@ -96,13 +94,9 @@ const refuseHead = (file: string, why: string): never => {
 
 /** False where there is none. Throws SealFileRefused for what must be neither read, as a pipe, nor replaced. */
 const hasHead = (file: string, keyFile: string): boolean => {
-  let found: Stats;
-  try {
-    found = lstatSync(file);
-  } catch {
-    // A folder that is missing or closed shows when the head is written.
-    return false;
-  }
+  // A folder that is missing or closed shows when the head is written.
+  const found = orElse(undefined, () => lstatSync(file));
+  if (found === undefined) return false;
   if (!found.isFile()) refuseHead(file, 'is a link, a folder, a pipe or a device;');
   const key = statSync(keyFile, { throwIfNoEntry: false });
   if (key?.ino === found.ino && key.dev === found.dev)

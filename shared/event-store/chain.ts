@@ -4,6 +4,7 @@
  * which the current code cannot decode.
  */
 import { hash, randomUUID } from 'node:crypto';
+import { onError } from '../runtime/error-text.ts';
 import { jsonFieldsOf } from '../runtime/json.ts';
 import { StreamNotWhole } from './errors.ts';
 import type { EventStore, StoredForm, StoredForms } from './port.ts';
@@ -193,14 +194,7 @@ export const verifyStream = (forms: readonly StoredForm[], isPart = false) => {
 export const formsLeft = async (
   { readStream }: Pick<StoredForms, 'readStream'>,
   stream: string,
-): Promise<StoredForm[]> => {
-  try {
-    return await readStream(stream);
-  } catch (error) {
-    if (error instanceof StreamNotWhole) return [];
-    throw error;
-  }
-};
+): Promise<StoredForm[]> => readStream(stream).catch(onError(StreamNotWhole, () => []));
 
 /** Why an event does not follow in the log after `from`; the next one is compared with what is stored. */
 const logCheck = (from: LogEnd) => {

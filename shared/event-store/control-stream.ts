@@ -3,17 +3,27 @@
  * operators acknowledged, webhook endpoints. Others may write into them at a server that is shared
  * (gaps §29): readers pass over what is not ours, and write behind it.
  */
+import type { DomainEvent } from '../payment/events.ts';
+import { onError } from '../runtime/error-text.ts';
+import { newEventId } from '../runtime/ids.ts';
 import { jsonFieldsOf } from '../runtime/json.ts';
 import { mapInSlices } from '../runtime/scheduling.ts';
 import { GENESIS_HASH, hashReason, isOursAfter } from './chain.ts';
-import { allReadable, decode, expectedAfter } from './codec.ts';
-import { ControlNotWhole, StreamNotWhole, UnreadableStream } from './errors.ts';
-import type { EventStore, Expected, RecordedEvent, StoredForm } from './port.ts';
+import { allReadable, decode, expectedAfter, timeAfter } from './codec.ts';
+import {
+  AppendOutcomeUnknown,
+  ControlNotWhole,
+  StreamNotWhole,
+  UnreadableStream,
+} from './errors.ts';
+import type { EventContext, EventStore, Expected, RecordedEvent, StoredForm } from './port.ts';
 
 export type ControlReads = Pick<EventStore, 'stored' | 'readStream' | 'lastRevision'>;
 
 /** `end`: the place of the next event, behind the last one of the stream, of others too. */
 export type ControlStream = { events: RecordedEvent[]; end: Expected };
+
+export const NO_EVENTS: ControlStream = { events: [], end: 'none' };
 
 /**
  * Each of ours names the one before it of ours. Throws UnreadableStream where one names an event whose
@@ -63,4 +73,21 @@ export const readControl = async (store: ControlReads, stream: string): Promise<
   }
   const { own, end } = ownForms(await wholeForms(store, stream));
   return { events: allReadable(await mapInSlices(own, (form) => decode(form))), end };
+};
+
+/**
+ * Behind the last event of the stream, also of others. Where its outcome is not known, the very same append is
+ * made once more, which stores nothing twice. Throws as `append`.
+ */
+export const appendControl = (
+  store: Pick<EventStore, 'append'>,
+  stream: string,
+  { events: before, end }: ControlStream,
+  events: readonly DomainEvent[],
+  context: EventContext,
+): Promise<RecordedEvent[]> => {
+  const time = timeAfter(before.at(-1));
+  const batch = events.map((event) => ({ id: newEventId(), time, event, context }));
+  const append = () => store.append(stream, end, batch);
+  return append().catch(onError(AppendOutcomeUnknown, append));
 };

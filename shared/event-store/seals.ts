@@ -4,6 +4,7 @@
  */
 import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import type { SealEvent } from '../payment/seal-events.ts';
+import { orElse } from '../runtime/error-text.ts';
 
 export type SealedHead = { log: string; position: string; logHash: string };
 /** Written to the file beside the key: no event of the log holds it. */
@@ -81,15 +82,12 @@ export const makeRotation = (oldKey: KeyObject, newKey: KeyObject, head: Signed)
   };
 };
 
-export const isSigned = (text: Buffer, publicKey: string, signature: string): boolean => {
-  try {
+export const isSigned = (text: Buffer, publicKey: string, signature: string): boolean =>
+  orElse(false, () => {
     const jwk = { kty: 'OKP', crv: 'Ed25519', x: publicKey };
     const key = createPublicKey({ key: jwk, format: 'jwk' });
     return verify(null, text, key, Buffer.from(signature, 'base64url'));
-  } catch {
-    return false;
-  }
-};
+  });
 
 export const signHead = (privateKey: KeyObject, head: SealedHead): SignedHead => ({
   ...head,

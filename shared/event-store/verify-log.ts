@@ -61,10 +61,7 @@ type LogWalk = {
   signal: AbortSignal;
 };
 
-const endIsGone = (end: Position | null): LogBreak => {
-  const place = { position: end ?? '', stream: '', revision: 0 };
-  return breakAt(place, 'the log ended here when this began, and its last events are gone');
-};
+const END_IS_GONE = 'the log ended here when this began, and its last events are gone';
 
 /** `of` is estimated where the store does not number its events. */
 export type LogProgress = { verified: number; of: number; estimated: boolean };
@@ -122,9 +119,9 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
     for await (const slice of slicesOf(page.map(linked)))
       for (const form of slice)
         if (includes === undefined || (await includes(form))) await verifyForm(form);
-    const broken = unreadable ?? (page.length === 0 ? endIsGone(end) : undefined);
-    if (broken !== undefined) {
-      note(broken);
+    if (unreadable !== undefined || page.length === 0) {
+      const atEnd = { position: end ?? '', stream: '', revision: 0 };
+      note(unreadable ?? breakAt(atEnd, END_IS_GONE));
       return walked();
     }
     read += page.length;

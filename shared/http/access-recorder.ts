@@ -5,6 +5,7 @@ import { AppendOutcomeUnknown, RevisionConflict } from '../event-store/errors.ts
 import type { EventStore, NewEvent, RecordedEvent } from '../event-store/port.ts';
 import { type AccessEvent, auditStreamOf } from '../payment/audit-events.ts';
 import { withoutLongNumbers } from '../runtime/card-numbers.ts';
+import { onError } from '../runtime/error-text.ts';
 import { newEventId, newUlid } from '../runtime/ids.ts';
 import { contextOf } from './request.ts';
 
@@ -47,11 +48,8 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
     if ((end.last?.revision ?? 0) >= EVENTS_MAX) end = newStream();
     const again = () => store.append(end.stream, expectedAfter(end.last), [event]);
     try {
-      const [stored] = await again().catch((error: unknown) => {
-        // Repeating the same append stores nothing twice.
-        if (error instanceof AppendOutcomeUnknown) return again();
-        throw error;
-      });
+      // Repeating the same append stores nothing twice.
+      const [stored] = await again().catch(onError(AppendOutcomeUnknown, again));
       end.last = stored;
     } catch (error) {
       end = newStream();

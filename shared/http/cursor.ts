@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { PAYMENT_ID } from '../payment/event-fields.ts';
 import type { PaymentSearch } from '../read-models/port.ts';
+import { orElse } from '../runtime/error-text.ts';
 
 export type Place = NonNullable<PaymentSearch['after']>;
 
@@ -10,12 +11,9 @@ const place = z.tuple([z.iso.datetime({ precision: 3 }), z.string().regex(PAYMEN
 export const cursorOf = ({ createdAt, paymentId }: Place): string =>
   Buffer.from(JSON.stringify([createdAt, paymentId])).toString('base64url');
 
-export const placeOf = (cursor: string): Place | undefined => {
-  try {
+export const placeOf = (cursor: string): Place | undefined =>
+  orElse(undefined, () => {
     const text = Buffer.from(cursor, 'base64url').toString('utf8');
     const [createdAt, paymentId] = place.parse(JSON.parse(text));
     return { createdAt, paymentId };
-  } catch {
-    return undefined;
-  }
-};
+  });

@@ -15,7 +15,7 @@ import type { AuthHooks } from './auth/hooks.ts';
 import type { Principal } from './auth/principal.ts';
 import { type ErrorCode, JSON_TYPE, reject, statusOf } from './errors.ts';
 import { fieldName } from './fields.ts';
-import type { Read } from './request.ts';
+import { type Read, readJson } from './request.ts';
 import { ROUTES, type RouteId, type RouteIdOf, type Service, SIGNED } from './route-table.ts';
 import type {} from './server/app.ts';
 
@@ -113,8 +113,9 @@ export const joinRoutes = <T extends readonly object[]>(
 
 export const asJson = (schema: z.ZodType) => ({ 'application/json': schema });
 
-export const okJson = (schema: z.ZodType) => ({
-  200: { description: 'The response.', content: asJson(schema) },
+/** `more`: its other forms, by their types. */
+export const okJson = (schema: z.ZodType, more: Record<string, z.ZodType> = {}) => ({
+  200: { description: 'The response.', content: { ...asJson(schema), ...more } },
 });
 
 export const sendJson = (reply: FastifyReply, value: unknown): FastifyReply =>
@@ -136,6 +137,15 @@ export const readBy = <T>(schema: z.ZodType<T>, value: unknown): Read<T> => {
   if (parsed.success) return { ok: true, value: parsed.data };
   return { ok: false, details: detailsOf(parsed.error.issues) };
 };
+
+/** For a request: its body, which this schema reads. */
+export const jsonBody = <T>(schema: z.ZodType<T>) => ({
+  read: (request: FastifyRequest): Read<T> => {
+    const json: Read<unknown> = readJson(request);
+    return json.ok ? readBy(schema, json.value) : json;
+  },
+  body: { schema, required: true },
+});
 
 export const PAYMENT_ID_FORM = 'must be 1 to 32 characters of A-Z, a-z, 0-9, _ and -';
 

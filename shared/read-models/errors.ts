@@ -1,4 +1,5 @@
 /** Every driver throws these alone. Code branches on the class or on `code`, never on `message`. */
+import { onError } from '../runtime/error-text.ts';
 
 /**
  * Out of reach, or closed. A read got no result, and a write may have stored its documents but not its
@@ -14,11 +15,8 @@ export class ReadModelsLost extends ReadModelsUnavailable {
   override name = 'ReadModelsLost';
 }
 
-/** For read models that cannot say anything any more. Throws any other error. */
-export const unlessLost = (error: unknown): undefined => {
-  if (error instanceof ReadModelsLost) return undefined;
-  throw error;
-};
+/** For `catch`: undefined for read models that cannot say anything any more. */
+export const unlessLost = onError(ReadModelsLost, () => undefined);
 
 /**
  * Another projector has moved the checkpoint, or serves another generation. This batch moved no

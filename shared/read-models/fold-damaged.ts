@@ -4,6 +4,7 @@ import { foldStream } from '../event-store/fold-stream.ts';
 import type { EventStore } from '../event-store/port.ts';
 import { streamOf } from '../payment/payment-events.ts';
 import { foldReadModel } from '../payment/response.ts';
+import { onError } from '../runtime/error-text.ts';
 import { type DocumentRow, rowOf } from './document-row.ts';
 import type { PaymentDocument, PaymentSearch } from './port.ts';
 
@@ -26,13 +27,10 @@ const foldOf = async (
   store: Pick<EventStore, 'readStream'>,
   paymentId: string,
 ): Promise<DocumentRow | undefined> => {
-  try {
-    const readModel = foldStream(await store.readStream(streamOf(paymentId)), foldReadModel);
-    return readModel && rowOf(readModel);
-  } catch (error) {
-    if (error instanceof UnreadableStream) return undefined;
-    throw error;
-  }
+  const events = store.readStream(streamOf(paymentId));
+  const folded = events.then((all) => foldStream(all, foldReadModel));
+  const readModel = await folded.catch(onError(UnreadableStream, () => undefined));
+  return readModel && rowOf(readModel);
 };
 
 /** Damaged documents are left out where their stream cannot be read. Throws StoreUnavailable. */

@@ -7,6 +7,7 @@ import type { LogBreak } from '../event-store/breaks.ts';
 import { StoreFileUnusable, StreamNotWhole, UnreadableStream } from '../event-store/errors.ts';
 import type { EventStore } from '../event-store/port.ts';
 import { streamOf } from '../payment/payment-events.ts';
+import { onError } from '../runtime/error-text.ts';
 import { fewAtOnce } from '../runtime/scheduling.ts';
 import { ReadModelsUnavailable } from './errors.ts';
 import { documentPages, parkedPayments } from './pages.ts';
@@ -100,15 +101,11 @@ async function* eachMissing(deps: RemovalDeps, signal: AbortSignal) {
   }
 }
 
-const unlessUnavailable = async (work: () => Promise<void>): Promise<boolean> => {
-  try {
-    await work();
-    return true;
-  } catch (error) {
-    if (error instanceof ReadModelsUnavailable) return false;
-    throw error;
-  }
-};
+const unlessUnavailable = (work: () => Promise<void>): Promise<boolean> =>
+  work().then(
+    () => true,
+    onError(ReadModelsUnavailable, () => false),
+  );
 
 /** The first 100 that the log lacks; undefined without read models. Throws StoreUnavailable. */
 export const missingPayments = async (

@@ -14,8 +14,6 @@ import { type DigitRun, digitOf, digitRuns, endOf } from './digit-runs.ts';
 /** With no letter between; without one a text holds no card. */
 export const longRuns = (text: string): DigitRun[] => digitRuns(text, CARD_DIGITS_MIN);
 
-export const holdsManyDigits = (text: string): boolean => longRuns(text).length > 0;
-
 /**
  * Finds one of these numbers of 12 to 19 digits. They make a tree, in which `next[10 * node + digit]` leads
  * on: a body may spell thousands of them, and may hold thousands of digits at which one could begin.
@@ -49,10 +47,6 @@ export const numberFinder = (numbers: ReadonlySet<string>): ((run: DigitRun) => 
     return false;
   };
 };
-
-/** One of these numbers of 12 to 19 digits, with anything but letters between its digits. */
-export const holdsCardNumber = (text: string, numbers: ReadonlySet<string>): boolean =>
-  longRuns(text).some(numberFinder(numbers));
 
 /** With any characters between its digits. */
 export const digitsHoldCardNumber = (text: string, number: string): boolean =>
@@ -176,10 +170,15 @@ export const looksLikeCard = (text: string, runs: DigitRun[] = longRuns(text)): 
 export const holdsKnownCard = (text: string): boolean =>
   longRuns(text).some((run) => numbersOfBlocks(text, run, cardRangeOf).length > 0);
 
-const longOnes = (text: string, run: DigitRun): Part[] => [
-  ...partsInBlocks(text, run).filter(({ from, to }) => to - from >= CARD_DIGITS_MIN),
-  ...numbersOfBlocks(text, run, cardRangeOf),
-];
+/** A block that is long enough, and a number of this form between any gaps. */
+const longBlocksAnd =
+  (formOf: FormOf, isLong: (digits: string) => boolean) =>
+  (text: string, run: DigitRun): Part[] => [
+    ...partsInBlocks(text, run).filter(({ from, to }) => isLong(run.digits.slice(from, to))),
+    ...numbersOfBlocks(text, run, formOf),
+  ];
+
+const longOnes = longBlocksAnd(cardRangeOf, ({ length }) => length >= CARD_DIGITS_MIN);
 
 /** 12 digits in a row or in blocks, or the number of a known brand between any gaps. */
 export const holdsLongNumber = (text: string): boolean =>
@@ -191,45 +190,42 @@ const joined = (parts: readonly Part[]): Part[] => {
   return all;
 };
 
-/** Replaces each part, gaps included, by `...` and its last four digits. */
-const cut = (text: string, find: (text: string, run: DigitRun) => Part[]): string => {
+/** With what `write` makes of each part, gaps included. */
+const replaced = (
+  text: string,
+  runs: readonly DigitRun[],
+  find: (text: string, run: DigitRun) => Part[],
+  write: (run: DigitRun, part: Part) => string,
+): string => {
   let kept = '';
   let end = 0;
-  for (const run of longRuns(text)) {
-    for (const { from, to } of joined(find(text, run))) {
-      kept += `${text.slice(end, run.starts[from])}...${run.digits.slice(to - 4, to)}`;
-      end = endOf(text, run.starts[to - 1]);
+  for (const run of runs) {
+    for (const part of joined(find(text, run))) {
+      kept += text.slice(end, run.starts[part.from]) + write(run, part);
+      end = endOf(text, run.starts[part.to - 1]);
     }
   }
   return kept + text.slice(end);
 };
 
-export const withoutLongNumbers = (text: string): string => cut(text, longOnes);
+const lastFour = ({ digits }: DigitRun, { to }: Part): string => `...${digits.slice(to - 4, to)}`;
+
+export const withoutLongNumbers = (text: string): string =>
+  replaced(text, longRuns(text), longOnes, lastFour);
 
 export const withoutCardNumbers = (text: string): string =>
-  cut(text, (_, run) => numbersOfBlocks(text, run, CARD_LIKE));
+  replaced(text, longRuns(text), (_, run) => numbersOfBlocks(text, run, CARD_LIKE), lastFour);
 
-const holdsLoggedNumber = (digits: string): boolean =>
-  numbersIn(digits, LOGGED, new Uint8Array(digits.length + 1).fill(1)).length > 0;
-
-const loggedOnes = (line: string, run: DigitRun): Part[] => [
-  ...partsInBlocks(line, run).filter(({ from, to }) =>
-    holdsLoggedNumber(run.digits.slice(from, to)),
-  ),
-  ...numbersOfBlocks(line, run, LOGGED),
-];
+const loggedOnes = longBlocksAnd(
+  LOGGED,
+  (digits) => numbersIn(digits, LOGGED, new Uint8Array(digits.length + 1).fill(1)).length > 0,
+);
 
 /** Makes every digit of a card number in a JSON line a 9: still JSON, and nines never pass. */
-export const scrubCardNumbers = (line: string): string => {
-  let kept = '';
-  let end = 0;
-  for (const run of digitRuns(line, LOGGED_DIGITS_MIN, true)) {
-    for (const { from, to } of joined(loggedOnes(line, run))) {
-      for (let at = from; at < to; at += 1) {
-        kept += `${line.slice(end, run.starts[at])}9`;
-        end = endOf(line, run.starts[at]);
-      }
-    }
-  }
-  return kept + line.slice(end);
-};
+export const scrubCardNumbers = (line: string): string =>
+  replaced(line, digitRuns(line, LOGGED_DIGITS_MIN, true), loggedOnes, ({ starts }, part) => {
+    let nines = '9';
+    for (let at = part.from + 1; at < part.to; at += 1)
+      nines += `${line.slice(endOf(line, starts[at - 1]), starts[at])}9`;
+    return nines;
+  });

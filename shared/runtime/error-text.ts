@@ -16,3 +16,20 @@ export const isDiskFull = (error: unknown): boolean => {
     code === 'ENOSPC' || errcode === SQLITE_FULL || /disk is full|ENOSPC/.test(reasonOf(error))
   );
 };
+
+/** For `catch`: `handle` is called for an error of this class. Throws any other. */
+export const onError =
+  <E extends Error, T>(kind: abstract new (...args: never[]) => E, handle: (error: E) => T) =>
+  (error: unknown): T => {
+    if (error instanceof kind) return handle(error);
+    throw error;
+  };
+
+/** What `read` gives; `otherwise` where it throws anything. */
+export const orElse = <T, U>(otherwise: U, read: () => T): T | U => {
+  try {
+    return read();
+  } catch {
+    return otherwise;
+  }
+};

@@ -3,6 +3,7 @@
  * written without signs that a terminal obeys.
  */
 import { isUtf8 } from 'node:buffer';
+import { orElse } from './error-text.ts';
 
 /**
  * `repeated`: there where a key is given twice in one object, of which the value has the last alone; those
@@ -76,13 +77,8 @@ const exactly = (source: string): string => {
 /** The value of a number that is written with a decimal point where it must not be. */
 export const WITH_POINT = Symbol('a number with a decimal point');
 
-const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]|-?[0-9][0-9.eE+-]*/g;
-const KEY_END = /[ \t\n\r]*:/y;
-
-const isKeyBefore = (text: string, end: number): boolean => {
-  KEY_END.lastIndex = end;
-  return KEY_END.test(text);
-};
+/** A key with its colon, another string, a bracket, or a number. */
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"(?:[ \t\n\r]*:)?|[{}[\]]|-?[0-9][0-9.eE+-]*/g;
 
 /** Reads a text that is JSON again, token by token. Throws HalfASurrogate. */
 const readCarefully = (text: string, withoutPoint: readonly string[]) => {
@@ -91,7 +87,7 @@ const readCarefully = (text: string, withoutPoint: readonly string[]) => {
   const pointed: string[] = [];
   let name = '';
   let depth = 0;
-  const onToken = (token: string, start: number): string => {
+  const onToken = (token: string): string => {
     const [sign] = token;
     if (sign === '{' || sign === '[') depth += 1;
     else if (sign === '}' || sign === ']') depth -= 1;
@@ -99,9 +95,9 @@ const readCarefully = (text: string, withoutPoint: readonly string[]) => {
       if (depth === 1 && token.includes('.')) pointed.push(name);
       return exactly(token);
     } else if (depth === 1 || token.includes('\\')) {
-      const string: string = JSON.parse(token);
+      const string: string = JSON.parse(token.slice(0, token.lastIndexOf('"') + 1));
       if (!string.isWellFormed()) throw new HalfASurrogate();
-      if (depth > 1 || !isKeyBefore(text, start + token.length)) return token;
+      if (depth > 1 || !token.endsWith(':')) return token;
       name = string;
       if (names.has(name)) repeated.push(name);
       names.add(name);
@@ -154,13 +150,8 @@ export const parseText = (
 };
 
 /** None when the text is no JSON object. */
-export const jsonFieldsOf = (text: string): Record<string, unknown> => {
-  try {
-    return Object(JSON.parse(text));
-  } catch {
-    return {};
-  }
-};
+export const jsonFieldsOf = (text: string): Record<string, unknown> =>
+  orElse({}, () => Object(JSON.parse(text)));
 
 /** Control characters, line separators, and signs that turn the direction of a text. */
 const CONTROL_SIGNS =

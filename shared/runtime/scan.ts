@@ -1,6 +1,7 @@
 /** Long reads in one thread, each over its own port; no request waits for them (ADR-0185). */
 import { on } from 'node:events';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import type { Logger } from './log.ts';
 
 /** A scan may be so many values ahead, so that it does not wait for a busy event loop. */
 export const AHEAD = 4;
@@ -120,6 +121,17 @@ export type ScanOrder = Job & {
   /** For the scan; carried out while its reader reads on. */
   calls?: Record<string, (...args: never[]) => Promise<unknown>>;
   signal?: AbortSignal | undefined;
+};
+
+/** The lines of a scan are written by the process that ordered it: `log`, of its calls. */
+export const logCalls = (logger: Logger) => ({
+  log: async (level: keyof Logger, fields: object, message: string) =>
+    logger[level](fields, message),
+});
+export const logOver = (call: ScanTools['call']): Logger => {
+  const lineOf = (level: keyof Logger) => (fields: object, message: string) =>
+    void call('log', level, fields, message).catch(() => undefined);
+  return { info: lineOf('info'), warn: lineOf('warn'), error: lineOf('error') };
 };
 
 export async function* stepsOf<Y, R>(

@@ -61,13 +61,8 @@ const after = (before: Endpoint, event: WebhookEvent, time: string): Endpoint =>
   const updated = { ...before, updatedAt: time };
   switch (event.type) {
     case 'WebhookEndpointChanged': {
-      const { url, eventTypes, description } = event.data;
-      return {
-        ...updated,
-        ...(url !== undefined && { url }),
-        ...(eventTypes !== undefined && { eventTypes }),
-        ...(description !== undefined && { description }),
-      };
+      const { url = before.url, ...changed } = event.data;
+      return { ...updated, ...changed, url };
     }
     case 'WebhookEndpointSecretRotated': {
       const { secretNumber, oldExpiresAt } = event.data;

@@ -13,6 +13,7 @@ import type { EventStore, LogEvent, RecordedEvent } from '../event-store/port.ts
 import { type PaymentEvent, type PaymentEventType, streamOf } from '../payment/payment-events.ts';
 import type { PaymentReadModel } from '../payment/payment-response.ts';
 import { bodyOf, project } from '../payment/response.ts';
+import { onError } from '../runtime/error-text.ts';
 import type { Single } from './delivery-row.ts';
 import { type Endpoint, endpointStreamOf } from './endpoints.ts';
 
@@ -130,14 +131,8 @@ export const endpointMessage = (recorded: RecordedEvent): Message | undefined =>
 type Store = Pick<EventStore, 'readStream'>;
 
 /** Those before the first that cannot be read. Throws StoreUnavailable. */
-export const readableEvents = async (store: Store, stream: string): Promise<RecordedEvent[]> => {
-  try {
-    return await store.readStream(stream);
-  } catch (error) {
-    if (error instanceof UnreadableStream) return error.before;
-    throw error;
-  }
-};
+export const readableEvents = (store: Store, stream: string): Promise<RecordedEvent[]> =>
+  store.readStream(stream).catch(onError(UnreadableStream, ({ before }) => before));
 
 const messageOfPayment = async (store: Store, paymentId: string, revision: number) => {
   const events = await readableEvents(store, streamOf(paymentId));

@@ -2,7 +2,11 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { LINES_START } from '../../audit/export-lines.ts';
 import { hashOf } from '../../shared/event-store/chain.ts';
-import { hasGoodSignature, manifestShape } from '../../shared/event-store/manifest.ts';
+import {
+  hasGoodSignature,
+  type Manifest,
+  manifestShape,
+} from '../../shared/event-store/manifest.ts';
 import { eventsOf, NDJSON, openAuditStory, type TimelineEvent } from '../support/audit-story.ts';
 import {
   expectError,
@@ -19,6 +23,21 @@ afterAll(() => stop());
 /** The id of the log, as an export names it. */
 const logOf = async (): Promise<string> =>
   String((await read('/events?limit=1', all, NDJSON)).headers['export-log']);
+
+type Head = Partial<Manifest['head']>;
+
+/** Against a manifest without a signature, of an export whose head has this place. */
+const verifyAgainst = (head: Head, said: Partial<Manifest>, bearer = all) => {
+  const none = '0'.repeat(64);
+  const manifest = {
+    ...{ format: 'payments-export', version: 1, exportedAt: '', range: {}, completeness: 'log' },
+    ...{ guarantee: 'log', count: 1, first: null, chain: none, bytes: 1, sha256: none },
+    head: { position: '1', stream: 'payment-other', revision: 0, hash: none, ...head },
+    ...said,
+  };
+  const text = Buffer.from(JSON.stringify(manifest)).toString('base64url');
+  return read(`/verify?manifest=${text}`, bearer);
+};
 
 const chainMetrics = async (): Promise<string[] | null> =>
   (await service.ask('GET', '/metrics')).text.match(/^payments_chain_\w+ \d+$/gm);
@@ -194,45 +213,52 @@ describe('L3: verification', () => {
     expect(JSON.parse(text.trimEnd().split('data: ').at(-1) ?? '')).toMatchObject({ ok: true });
   });
 
+  const headNow = async () => (await read('/verify')).json.head as NonNullable<Manifest['head']>;
+
   test('compares a kept head: still there, changed, or cut off', async () => {
-    const verified = (await read('/verify')).json;
-    const head = verified.head as { position: string; logHash: string };
+    const head = await headNow();
     const log = await logOf();
-    const kept = await read(`/verify?position=${head.position}&hash=${head.logHash}&log=${log}`);
-    expect(kept.json).toMatchObject({ ok: true, keptHead: { found: true } });
+    const kept = await verifyAgainst(head, { log });
+    expect(kept.json).toMatchObject({ ok: true, keptHead: { found: true, signature: 'NONE' } });
     const other = 'a'.repeat(64);
-    const changed = await read(`/verify?position=${head.position}&hash=${other}&log=${log}`);
-    expect(changed.json).toMatchObject({
-      finding: 'BROKEN',
-      broken: { position: head.position },
-    });
-    const cut = await read(`/verify?position=99999&hash=${head.logHash}&log=${log}`);
+    for (const change of [{ hash: other }, { logHash: other }, { stream: 's' }, { revision: 99 }]) {
+      const changed = await verifyAgainst({ ...head, ...change }, { log });
+      const { position } = head;
+      expect(changed.json).toMatchObject({ finding: 'BROKEN', broken: { position } });
+    }
+    const cut = await verifyAgainst({ ...head, position: '99999' }, { log });
     expect(cut.json).toMatchObject({ ok: false, broken: { position: '99999' } });
   });
 
   test('finds a kept head whose position is padded with zeros, as the pages show it', async () => {
-    const { position, logHash } = (await read('/verify')).json.head as Record<string, string>;
-    const padded = position?.padStart(12, '0');
-    const kept = await read(`/verify?position=${padded}&hash=${logHash}&log=${await logOf()}`);
-    expect(kept.json).toMatchObject({ ok: true, keptHead: { position, found: true } });
+    const head = await headNow();
+    const padded = { ...head, position: head.position.padStart(12, '0') };
+    const { json } = await verifyAgainst(padded, { log: await logOf() });
+    expect(json).toMatchObject({ ok: true, keptHead: { position: head.position, found: true } });
   });
 
   test('a kept head at no position of the log is 400, and no break for the alert', async () => {
     const before = await chainMetrics();
     for (const position of ['start', 'here', '0', '1/1', '99999999999999999999']) {
-      const path = `/verify?position=${position}&hash=${'0'.repeat(64)}&log=${await logOf()}`;
-      expectError(await read(path), 400, 'INVALID_REQUEST', [
-        'position must be a position of the log',
-      ]);
+      expectError(
+        await verifyAgainst({ position }, { log: await logOf() }),
+        400,
+        'INVALID_REQUEST',
+        ['position must be a position of the log'],
+      );
     }
     expect(await chainMetrics()).toEqual(before);
   });
 
   test('a head of another log is not comparable, and no break for the alert', async () => {
     const before = await chainMetrics();
-    const another = `&log=${crypto.randomUUID()}`;
-    for (const head of [`1${another}`, `1/1${another}`, '1']) {
-      const { json } = await read(`/verify?hash=${'0'.repeat(64)}&position=${head}`);
+    const log = crypto.randomUUID();
+    for (const [position, said] of [
+      ['1', { log }],
+      ['1/1', { log }],
+      ['1', {}],
+    ] as const) {
+      const { json } = await verifyAgainst({ position }, said);
       expect(json).toMatchObject({
         ok: false,
         finding: 'NOT_COMPARABLE',
@@ -246,19 +272,19 @@ describe('L3: verification', () => {
 
   test("a merchant's events are not compared with a head of all merchants' events", async () => {
     const log = await logOf();
-    const foreign = await read(`/verify?position=1&hash=${'0'.repeat(64)}&log=${log}`, other);
+    const foreign = await verifyAgainst({}, { log }, other);
     expect(foreign.json).toMatchObject({
       finding: 'NOT_COMPARABLE',
       keptHead: { notComparable: expect.stringContaining('all merchants') },
     });
     expect(foreign.json.broken).toBeUndefined();
-    const cut = `/verify?position=99999&hash=${'0'.repeat(64)}&log=${log}&merchant=m_other`;
-    expect((await read(cut, other)).json).toMatchObject({ finding: 'BROKEN' });
+    const cut = await verifyAgainst({ position: '99999' }, { log, merchantId: 'm_other' }, other);
+    expect(cut.json).toMatchObject({ finding: 'BROKEN' });
   });
 
   test('by a merchant changes no metric of the whole log, whether it succeeds or fails', async () => {
     const before = await chainMetrics();
-    expect((await read(`/verify?position=1&hash=${'0'.repeat(64)}`, other)).json.ok).toBe(false);
+    expect((await verifyAgainst({}, {}, other)).json.ok).toBe(false);
     expect((await read('/verify', own)).json.ok).toBe(true);
     expect(await chainMetrics()).toEqual(before);
   });
@@ -401,8 +427,8 @@ describe('docs/audit.md: malformed parameters', () => {
     ],
     ['/events?from=here', 'from must be start or a position of the log'],
     ['/events/stream?from=99999', 'from must be start, now or a position of the log'],
-    [`/verify?position=a%20b&hash=${'0'.repeat(64)}`, 'position must be a position of the log'],
-    ['/verify?position=1', 'hash must be given together with position'],
+    ['/verify?manifest=e30', 'manifest must be a manifest in base64url'],
+    ['/verify?position=1', 'a parameter of another name is not known here'],
   ])('400: %s', async (route, detail) => {
     expectError(await read(at(route)), 400, 'INVALID_REQUEST', [detail]);
   });

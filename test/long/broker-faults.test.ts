@@ -53,6 +53,7 @@ describeUnless(skip, 'relay and broker', () => {
       }),
       checkpoint: fileDocument(join(folder.path, 'relay-checkpoint.json')),
       logger: silent,
+      mayRun: () => true,
       backOff: { minMs: 50, maxMs: 500 },
       waitsMs: { silence: 1_000 },
     });

@@ -44,7 +44,7 @@ describeUnless(missing, 'parked payments', () => {
     readModels = readModelsIn(folder.path, 'read models.db');
     projector = await startProjector({ store, readModels, logger: silentLog });
     const parts = { store, feed: memoryFeed(), checkpoint: memoryDocument(), logger: silent };
-    relay = startRelay({ ...parts, backOff: { minMs: 1, maxMs: 8 } });
+    relay = startRelay({ ...parts, mayRun: () => true, backOff: { minMs: 1, maxMs: 8 } });
     const made = await openApp({ RATE_LIMIT_PER_SECOND: '0' });
     app = made.app;
     registerProjectorApi(app, made.authHooks, {

@@ -92,6 +92,7 @@ export const expectExampleToRead = async (
     feed: forgetful(feed),
     checkpoint: fileDocument(join(folder.path, 'relay-checkpoint.json')),
     logger: silent,
+    mayRun: () => true,
     backOff: { minMs: 1, maxMs: 20 },
   });
   let consumer: ReturnType<typeof startConsumer> | undefined;

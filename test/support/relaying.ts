@@ -33,7 +33,10 @@ export const logOf = async (store: MemoryEventStore): Promise<RecordedEvent[]> =
 type RelayParts = Pick<RelayOptions, 'store' | 'feed' | 'checkpoint'>;
 
 export const startOver = (parts: RelayParts, options: Partial<RelayOptions> = {}): Relay =>
-  startRelay({ ...parts, logger: silent, backOff: { minMs: 1, maxMs: 8 }, ...options });
+  startRelay({
+    ...{ ...parts, logger: silent, mayRun: () => true, backOff: { minMs: 1, maxMs: 8 } },
+    ...options,
+  });
 
 export const relaying = async (
   parts: RelayParts,

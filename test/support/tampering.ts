@@ -314,8 +314,8 @@ export const unnoticedInRows = async (
   changes: number,
 ): Promise<string[]> => {
   const { head } = await verifyWhole(log.store);
-  if (head?.logHash === undefined) throw new Error('a log without a head');
-  const known = { position: head.position, hash: head.logHash, log: await logIdOf(log.store) };
+  if (head === null) throw new Error('a log without a head');
+  const known: KeptHead = { ...head, log: await logIdOf(log.store), signature: 'NONE' };
   const rows = openRows(log.file);
   const unnoticed: string[] = [];
   for (let n = 0; n < changes; n += 1) {

@@ -1,20 +1,14 @@
 /** docs/architecture.md: where one process has the log, the deliverer runs in a thread beside the requests. */
-import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { join } from 'node:path';
-import type { Worker } from 'node:worker_threads';
 import { afterAll, expect, test } from '@jest/globals';
 import { startDeliverer } from '../../projector/deliverer/deliverer.ts';
 import { disableIn } from '../../projector/deliverer/open.ts';
-import {
-  type CountedAttempt,
-  createDelivererWorker,
-  deliverInThread,
-  type ThreadData,
-} from '../../projector/deliverer/thread.ts';
+import { type CountedAttempt, deliverInThread } from '../../projector/deliverer/thread.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
+import { createScanThread, type ScanThread } from '../../shared/runtime/scan.ts';
 import { sqliteDeliveries } from '../../shared/webhooks/delivery-store/sqlite.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import { appendPayment, timeOf, wholeLife } from '../support/payment-events.ts';
@@ -31,9 +25,9 @@ const threadedDeliverer = async () => {
   const folder = temporaryFolder();
   const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
   const receiver = await startReceiver();
-  const threads: Worker[] = [];
-  /** `isDeaf`: the next thread is never sent a word to end. */
-  const course = { isDeaf: false };
+  const threads: ScanThread[] = [];
+  /** `isDeaf`: the next thread is never sent a word to end. `hasEnded`: the last one did, by itself. */
+  const course = { isDeaf: false, hasEnded: false };
   const attempts: CountedAttempt[] = [];
   const lines: { level: string; fields: object; message: string }[] = [];
   const write = (level: string) => (fields: object, message: string) =>
@@ -49,12 +43,18 @@ const threadedDeliverer = async () => {
     disable: disableIn(store, logger),
     logger,
     onAttempt: (attempt: CountedAttempt) => void attempts.push(attempt),
-    newWorker: (data: ThreadData) => {
-      const worker = createDelivererWorker({ ...data, priorityLoweredBy: 0 });
-      threads.push(worker);
-      const post = worker.postMessage.bind(worker);
-      if (course.isDeaf) worker.postMessage = (message) => message === 'stop' || post(message);
-      return worker;
+    newThread: () => {
+      const thread = createScanThread();
+      const { isDeaf } = course;
+      threads.push(thread);
+      async function* run(order: Parameters<ScanThread['run']>[0]) {
+        course.hasEnded = false;
+        const steps = thread.run(isDeaf ? { ...order, signal: undefined } : order);
+        const result = yield* steps;
+        course.hasEnded = true;
+        return result;
+      }
+      return { ...thread, run: run as ScanThread['run'] };
     },
   } as const;
   const start = () =>
@@ -131,27 +131,24 @@ const onLinux = process.platform === 'linux' ? test : test.skip;
 onLinux('its thread yields the CPU to those that serve requests', async () => {
   const folder = temporaryFolder();
   const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
-  const worker = createDelivererWorker({
-    config: { dataDir: folder.path, mongoUrl: undefined, mode: 'embedded', traces: undefined },
-    allowedNetworks: [],
-    secret: 'a secret of the tests, 32 bytes long at least',
-    end: null,
-    priorityLoweredBy: 15,
-  });
+  const config = { dataDir: folder.path, mongoUrl: undefined, mode: 'embedded' } as const;
+  const nothing = async () => undefined;
+  const deliveries = sqliteDeliveries(join(folder.path, 'webhook-deliveries.sqlite'));
+  const logger = { info: nothing, warn: nothing, error: nothing };
+  const parts = { store, deliveries, logger, disable: nothing, onAttempt: nothing };
+  const delivering = await deliverInThread(
+    { ...parts, config: { ...config, traces: undefined }, allowedNetworks: [] },
+    WORLD_SECRET,
+  );
   const priorities = () => readdirSync('/proc/self/task').map((id) => getPriority(Number(id)));
   // 19 is the last one that there is.
   const lowered = Math.min(getPriority() + 15, 19);
   await until('one thread has the lower priority', () => priorities().includes(lowered));
-  await worker.terminate();
+  await delivering.stop();
+  await deliveries.close();
   await store.close();
   folder.remove();
 });
-
-/** 0 for a thread that ended by itself, 1 for one that was ended. */
-const exitOfLatest = async (): Promise<number> => {
-  const [code] = await once(world.threads.at(-1) as Worker, 'exit');
-  return code;
-};
 
 test('a stop does not wait for an address that hangs; what was under way is sent after the next start', async () => {
   const { receiver } = world;
@@ -160,9 +157,8 @@ test('a stop does not wait for an address that hangs; what was under way is sent
   await world.register('m_hangs');
   await world.pay('m_hangs', 'pay_hangs');
   await until('it hangs', () => world.receivedBy('m_hangs').length === 1);
-  const exit = exitOfLatest();
   await world.deliverer.stop();
-  expect(await exit).toBe(0);
+  expect(world.course.hasEnded).toBe(true);
   expect(world.deliverer.status().state).toBe('stopped');
   expect(world.said(INTERRUPTED)).toEqual([]);
   receiver.respond = undefined;
@@ -188,7 +184,7 @@ test('a thread that dies under load is started again: one line each time, nothin
       paid += 1;
     }
     await until('it sends', () => received().length > before);
-    await threads.at(-1)?.terminate();
+    await threads.at(-1)?.end();
     await until('its death is known', () => {
       states.add(deliverer.status().state);
       return world.said(INTERRUPTED).length === death;
@@ -217,8 +213,7 @@ test('a thread that dies under load is started again: one line each time, nothin
 });
 
 test('a thread that does not end by itself at a stop is ended', async () => {
-  const exit = exitOfLatest();
   await world.deliverer.stop();
-  expect(await exit).toBe(1);
+  expect(world.course.hasEnded).toBe(false);
   expect(world.deliverer.status().state).toBe('stopped');
 });

@@ -1,7 +1,7 @@
 /** The thread that owns the SQLite file of the event store. */
 import { statSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
-import { reasonOf } from '../../runtime/error-text.ts';
+import { orElse, reasonOf } from '../../runtime/error-text.ts';
 import { movePages, versionOf, withoutSync } from '../../runtime/sqlite.ts';
 import { breakAt, describeBreak, LOG_START, type LogEnd, storedCheck } from '../chain.ts';
 import type { StoredForm } from '../port.ts';
@@ -64,13 +64,9 @@ async function open() {
 }
 
 function identityOf(path: string): string | undefined {
-  try {
-    // A double drops the last digits of 64-bit numbers, as overlayfs and FUSE give them.
-    const { dev, ino } = statSync(path, { bigint: true });
-    return `${dev} ${ino}`;
-  } catch {
-    return undefined;
-  }
+  // A double drops the last digits of 64-bit numbers, as overlayfs and FUSE give them.
+  const found = orElse(undefined, () => statSync(path, { bigint: true }));
+  return found && `${found.dev} ${found.ino}`;
 }
 
 const placeOf = (): string => `${identityOf(file)} ${identityOf(`${file}-wal`)}`;

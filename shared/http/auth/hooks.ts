@@ -1,5 +1,4 @@
 /** The checks of a route before its body is read (gaps §1): token (401), scope (403), rate (429). */
-
 import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';

@@ -14,6 +14,7 @@ import {
   UnreadableStream,
 } from '../../event-store/errors.ts';
 import { ReadModelsUnavailable } from '../../read-models/errors.ts';
+import { orElse } from '../../runtime/error-text.ts';
 import { newUlid } from '../../runtime/ids.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
@@ -87,12 +88,8 @@ const ARRIVAL_MS = { request: 10_000, headers: 5_000, keepAlive: 5_000, check: 5
 /** A broken percent escape has to decode, and to meet the route's own 400 (gaps §1, §2). */
 const decodable = ({ url = '/' }: { url?: string | undefined }): string => {
   if (!url.includes('%')) return url;
-  try {
-    decodeURI(url.split('?', 1)[0] ?? '');
-    return url;
-  } catch {
-    return url.replaceAll('%', '%25');
-  }
+  const path = orElse(undefined, () => decodeURI(url.split('?', 1)[0] ?? ''));
+  return path === undefined ? url.replaceAll('%', '%25') : url;
 };
 
 const WHERE_TO_LOOK = 'payments are at /api/v1/payments; /docs lists every address';

@@ -35,28 +35,22 @@ export const closeUnused = (server: Server): void => {
 
 const LINGER_MS = 500;
 
-/** Reads a body that no route reads, for as long as a client may take that sends it without a pause. */
-const restOf = (request: IncomingMessage): Promise<void> =>
-  new Promise((resolve) => {
-    // Behind a stall of the process, what has come meanwhile is read first.
-    const timer = setTimeout(() => setImmediate(resolve), LINGER_MS);
-    const end = (): void => {
-      clearTimeout(timer);
-      resolve();
-    };
-    request.once('end', end).once('close', end).resume();
-  });
-
-const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-
 /**
- * True where the body of a request that has its response is still to come: the next request would begin
- * in its middle, so the connection has to close (RFC 9112, section 9.3).
+ * Reads a body that no route reads, for as long as a client may take that sends it without a pause. True where
+ * it is still to come then: the next request would begin in its middle, so the connection has to close (RFC
+ * 9112, section 9.3).
  */
 export const isLeftUnread = async (request: IncomingMessage): Promise<boolean> => {
-  if (request.complete !== false || !hasBody(request)) return false;
-  await restOf(request);
+  const { headers, complete } = request;
+  const hasBody =
+    headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+  if (complete !== false || !hasBody) return false;
+  const { promise: over, resolve } = Promise.withResolvers<void>();
+  // Behind a stall of the process, what has come meanwhile is read first.
+  const timer = setTimeout(() => setImmediate(resolve), LINGER_MS);
+  request.once('end', resolve).once('close', resolve).resume();
+  await over;
+  clearTimeout(timer);
   return !request.complete;
 };
 

@@ -110,19 +110,6 @@ const letGoIfSlow = (response: ServerResponse, bytes: number, stalledMs: number)
   whenGone(response, () => clearTimeout(slow));
 };
 
-const countUnread = (
-  { unread }: Lifecycle,
-  merchantId: string | undefined,
-  response: ServerResponse,
-  bytes: number,
-  stalledMs: number,
-): void => {
-  letGoIfSlow(response, bytes, stalledMs);
-  if (bytes <= LARGE_BYTES) return;
-  unread.take(merchantId, bytes);
-  whenGone(response, () => unread.take(merchantId, -bytes));
-};
-
 const TOO_MANY = 'too many responses are not read yet';
 
 const refusal = (reply: FastifyReply): string => {
@@ -131,17 +118,21 @@ const refusal = (reply: FastifyReply): string => {
   return errorBody(code, [TOO_MANY], new Date().toISOString());
 };
 
-/** Only a GET is refused: any other request has been carried out, and its response says so. */
-const isTooMuch = ({ method, principal, server }: FastifyRequest, bytes: number): boolean =>
-  method === 'GET' && bytes > LARGE_BYTES && server.lifecycle.unread.isFull(principal?.merchantId);
-
 /** Call it before hooks that look at the payload. */
 export const boundUnread = (app: FastifyInstance, stalledMs: number = STALLED_MS): void => {
   app.addHook('onSend', (request, reply, payload, done) => {
     if (!isOneText(payload)) return done();
-    const sent = isTooMuch(request, payload.length) ? refusal(reply) : payload;
+    const { unread } = app.lifecycle;
     const merchantId = request.principal?.merchantId;
-    countUnread(app.lifecycle, merchantId, reply.raw, sent.length, stalledMs);
+    // Only a GET is refused: any other request has been carried out, and its response says so.
+    const mayRefuse = request.method === 'GET' && payload.length > LARGE_BYTES;
+    const sent = mayRefuse && unread.isFull(merchantId) ? refusal(reply) : payload;
+    const { length: bytes } = sent;
+    letGoIfSlow(reply.raw, bytes, stalledMs);
+    if (bytes > LARGE_BYTES) {
+      unread.take(merchantId, bytes);
+      whenGone(reply.raw, () => unread.take(merchantId, -bytes));
+    }
     done(null, sent);
   });
 };

@@ -1,5 +1,4 @@
 /** The database behind its circuit breaker, and the generations of read models in it, of which one is served. */
-
 import { within } from '../../runtime/back-off.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import { againAfterBreak, clientOf, connected, failureOf } from './client.ts';

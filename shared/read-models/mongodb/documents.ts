@@ -96,11 +96,6 @@ export type Batch = {
 /** MongoDB takes 16 MB; the rest of a document is far below one. */
 const BODY_BYTES_MAX = 15 * 1024 * 1024;
 
-const rejectTooLarge = ({ _id, body }: StoredPayment): void => {
-  const bytes = Buffer.byteLength(body);
-  if (bytes > BODY_BYTES_MAX) throw new DocumentTooLarge(_id, bytes);
-};
-
 /** Throws, before anything is written, TypeError for an id that is no text and DocumentTooLarge. */
 export const batchOf = (changes: ReadModelChange[], rowCheck: RowCheck): Batch => {
   const readModels: Batch['readModels'] = new Map();
@@ -111,10 +106,11 @@ export const batchOf = (changes: ReadModelChange[], rowCheck: RowCheck): Batch =
     else if (change.kind === 'park') parkings.set(text(change.paymentId), change);
     else {
       const stored = storedOf(change.readModel, rowCheck);
-      rejectTooLarge(stored);
-      const before = readModels.get(stored._id)?.stored.revision ?? -1;
-      if (before < stored.revision)
-        readModels.set(stored._id, { readModel: change.readModel, stored });
+      const { _id, body, revision } = stored;
+      const bytes = Buffer.byteLength(body);
+      if (bytes > BODY_BYTES_MAX) throw new DocumentTooLarge(_id, bytes);
+      const before = readModels.get(_id)?.stored.revision ?? -1;
+      if (before < revision) readModels.set(_id, { readModel: change.readModel, stored });
     }
   }
   const ids = [...new Set([...readModels.keys(), ...parkings.keys()])];

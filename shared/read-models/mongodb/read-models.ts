@@ -2,7 +2,6 @@
  * The read models in MongoDB, or in a server that speaks its protocol; this folder alone imports the
  * client. One document changes as a whole; no transaction, aggregate or change stream is needed.
  */
-
 import { startTimer as startNodeTimer } from '../../runtime/back-off.ts';
 import { createDamageReports } from '../damage.ts';
 import { createRowCheck } from '../document-row.ts';

@@ -1,5 +1,4 @@
 /** Reading a generation of read models; each kind of query has its own index. */
-
 import { type DamageReports, NO_CHECK } from '../damage.ts';
 import type { RowCheck } from '../document-row.ts';
 import { documentsOf, type Found, gather, gathered, newestOf, pageOf } from '../pages.ts';

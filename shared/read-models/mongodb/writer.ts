@@ -51,12 +51,6 @@ type Writing = WriterDeps & {
 const moved = (from: Position | null) =>
   new CheckpointMoved(`the read models' checkpoint is no longer ${from}`);
 
-const indexOnce = async (own: Writing, at: Generation): Promise<void> => {
-  if (own.indexed === at.n) return;
-  await makeIndexes(own.database, at);
-  own.indexed = at.n;
-};
-
 /** Throws CheckpointMoved for a batch that starts elsewhere, or for a generation not served any more. */
 const checkPlace = async (
   { database: { read, control }, check }: Writing,
@@ -154,7 +148,8 @@ export const createWriter = (deps: WriterDeps) => {
       try {
         const at = await generation();
         await checkPlace(own, at, from);
-        await indexOnce(own, at);
+        if (own.indexed !== at.n) await makeIndexes(database, at);
+        own.indexed = at.n;
         for (const paymentId of batch.unparked) await writeUnparking(database, at, paymentId);
         if (batch.ids.length > 0) await writeBatch(own, at, batch);
         await moveCheckpoint(own, at.checkpointId, from, to, hash);

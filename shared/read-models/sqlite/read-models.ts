@@ -7,7 +7,6 @@
  * file that is opened damaged, or of another version of this code, is thrown away and filled again by
  * the projector; it never keeps the service from starting.
  */
-
 import type { PaymentReadModel } from '../../payment/payment-response.ts';
 import { createDamageReports, type DamageReports, NO_CHECK, WHOLE_FILE } from '../damage.ts';
 import { columnsOf, readModelOf, rowOf } from '../document-row.ts';

@@ -1,5 +1,6 @@
 /** No problem repeats a part that may hold a password. */
 import { X509Certificate } from 'node:crypto';
+import { orElse } from '../error-text.ts';
 import { type Report, readText } from './files.ts';
 
 type Option = 'number' | 'boolean' | 'file' | 'text';
@@ -40,21 +41,13 @@ const userProblem = (user: string | undefined, isSecure: boolean): string | unde
   }
   if (!/^[^:]+:[^:]+$/.test(user))
     return 'has a login that is not user:password; a : or @ in it is written %3A or %40';
-  try {
-    decodeURIComponent(user);
-    return undefined;
-  } catch {
-    return 'has a login with a % that is not followed by two hex digits; a % is written %25';
-  }
+  return orElse(undefined, () => decodeURIComponent(user)) === undefined
+    ? 'has a login with a % that is not followed by two hex digits; a % is written %25'
+    : undefined;
 };
 
-const isCertificate = (pem: string): boolean => {
-  try {
-    return new X509Certificate(pem) !== undefined;
-  } catch {
-    return false;
-  }
-};
+const isCertificate = (pem: string): boolean =>
+  orElse(false, () => new X509Certificate(pem) !== undefined);
 
 const fileProblems = (name: string, file: string): string[] => {
   const problems: string[] = [];

@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { orElse } from '../error-text.ts';
 import { SECRET_SETTINGS } from './table.ts';
 
 export type Report = (problem: string) => undefined;
@@ -54,13 +55,8 @@ const readableProblem = (file: Access): string | undefined => {
   return `names a file that others can read (mode ${octal}); it must be 0600`;
 };
 
-export const readableByOthers = (file: string): string | undefined => {
-  try {
-    return readableProblem(statSync(file));
-  } catch {
-    return undefined;
-  }
-};
+export const readableByOthers = (file: string): string | undefined =>
+  orElse(undefined, () => readableProblem(statSync(file)));
 
 /** Without one line break at its end. A problem has no path: the secret itself may have been set as one. */
 export const readSecret = (file: string, report: Report): string | undefined => {
