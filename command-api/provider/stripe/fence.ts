@@ -125,10 +125,7 @@ const takeItsKey = async (
   return (await look()) ?? FENCED;
 };
 
-const fenceFollowUp = async (
-  call: StripeCall,
-  question: FollowUpQuestion,
-): Promise<FenceOutcome> => {
+const fenceFollowUp = async (call: StripeCall, question: FollowUpQuestion) => {
   const reference = intentReference(question.authorizationReference);
   if (reference === undefined) return unknown('no_reference');
   const before = definite(await findFollowUp(call, question, reference));

@@ -11,7 +11,7 @@ import type {
 } from '../port.ts';
 import { cleanCode } from '../transport.ts';
 import type { Send, StripeCall } from './client.ts';
-import { refundEntry } from './ledger-entries.ts';
+import { refundEntry } from './ledger.ts';
 import { type Book, eachAs, eachBook, oursAs, readAll } from './lists.ts';
 import { readIntent, refundsOf } from './look-up.ts';
 import {

@@ -207,16 +207,11 @@ export const LIST_PAGE = 100;
 export type PageOf = (after?: string) => StripeRequest;
 const pages =
   (path: string, params: Record<string, string>): PageOf =>
-  (after) => {
-    const place = after === undefined ? {} : { starting_after: after };
-    return get(path, { ...params, limit: String(LIST_PAGE), ...place });
-  };
+  (after) =>
+    get(path, { ...params, limit: String(LIST_PAGE), ...(after && { starting_after: after }) });
 
 export type Window = { from: number; to: number };
-const created = ({ from, to }: Window) => ({
-  'created[gte]': String(from),
-  'created[lt]': String(to),
-});
+const created = ({ from, to }: Window) => ({ 'created[gte]': `${from}`, 'created[lt]': `${to}` });
 /** By its PaymentIntent, or each with it. */
 const madeIn = (of: { reference: string } | Window): Record<string, string> =>
   'reference' in of
