@@ -54,7 +54,7 @@ export const Finding = ({ isGood, children }) =>
   html`<p class=${isGood ? 'finding good' : 'finding bad'} role="status"><span aria-hidden="true">${isGood ? '✓' : '✕'}</span> ${children}</p>`;
 
 /** @param {{ problem: Problem | undefined, again?: () => void }} props */
-export const ProblemBox = ({ problem, again }) =>
+export const Failed = ({ problem, again }) =>
   problem === undefined
     ? null
     : html`<div class="problem" role="alert">
@@ -100,7 +100,7 @@ export const Waiting = ({ what }) => html`<p class="waiting" role="status">Readi
  */
 export const Shown = ({ loaded: { value, problem, again }, what, children }) => {
   const wait = problem === undefined && html`<${Waiting} what=${what} />`;
-  return html`<${ProblemBox} problem=${problem} again=${again} />${value === undefined ? wait : children(value)}`;
+  return html`<${Failed} problem=${problem} again=${again} />${value === undefined ? wait : children(value)}`;
 };
 
 /** @param {{ id: string, revision?: number }} props */

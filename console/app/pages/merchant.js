@@ -5,9 +5,9 @@ import { duration, pathOf } from '../format.js';
 import {
   Disputed,
   Fact,
+  Failed,
   html,
   Money,
-  ProblemBox,
   Raw,
   Shown,
   Status,
@@ -139,7 +139,7 @@ const AllPayments = () => {
   ];
   const isEmpty = page !== undefined && shown.length === 0 && page.nextCursor === undefined;
   return html`<h1>My payments</h1>
-    <${ProblemBox} problem=${first.problem ?? problem} again=${first.again} />
+    <${Failed} problem=${first.problem ?? problem} again=${first.again} />
     ${page === undefined && first.problem === undefined && html`<${Waiting} what="payments" />`}
     ${isEmpty && html`<p role="status">There is no payment yet. One appears here by itself when <a href="/docs">the API</a> has made it.</p>`}
     ${
