@@ -2,7 +2,13 @@
 import { z } from 'zod';
 import { ECI, EXEMPTIONS, THREE_D_SECURE_VERSIONS, UUID } from '../payment/card-forms.ts';
 import { PAYMENT_ID } from '../payment/event-fields.ts';
-import { ADVICES, FAILURE_CODES, metadata, networkCode } from '../payment/payment-events.ts';
+import {
+  ADVICES,
+  FAILURE_CODES,
+  maskedCard,
+  metadata,
+  networkCode,
+} from '../payment/payment-events.ts';
 import type * as readModel from '../payment/payment-response.ts';
 import { PAYMENT_STATUSES } from '../payment/transitions.ts';
 import { ERROR_CODES } from './errors.ts';
@@ -80,29 +86,19 @@ const ThreeDSecureResponse = named('ThreeDSecureResponse', {
   exemption: z.enum(EXEMPTIONS).optional(),
 });
 
+const { last4, ...stored } = maskedCard.shape;
 const cardFields = {
-  bin: z
-    .string()
-    .regex(/^[0-9]{6}([0-9]{2})?$/)
-    .optional()
-    .describe(
-      'The first 8 digits of Visa and Mastercard numbers of 16 digits, else 6. Left out only where the card came as a token and its provider tells none.',
-    ),
+  ...stored,
+  bin: stored.bin.describe(
+    'The first 8 digits of Visa and Mastercard numbers of 16 digits, else 6. Left out only where the card came as a token and its provider tells none.',
+  ),
   holderName: text(),
   cvvPresentDuringAttempt: z.boolean().optional(),
-  expiryMonth: z.string().regex(/^(0[1-9]|1[0-2])$/),
-  expiryYear: z.string().regex(/^[0-9]{4}$/),
   brand: text().optional(),
   threeDSecure: ThreeDSecureResponse.optional(),
 };
 
-export const CardResponse = named('CardResponse', {
-  ...cardFields,
-  last4: z
-    .string()
-    .regex(/^[0-9]{4}$/)
-    .optional(),
-});
+export const CardResponse = named('CardResponse', { ...cardFields, last4: last4.optional() });
 
 export const PaymentMethodResponse = named('PaymentMethodResponse', {
   type: z.enum(['CARD']),

@@ -1,6 +1,6 @@
 /** The checks of a route before its body is read (gaps §1): token (401), scope (403), rate (429). */
 
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
 import { type Config, merchantRules } from '../../runtime/config.ts';
@@ -83,10 +83,7 @@ const authorizeHook = ({ rateOf }: AuthOptions) => {
     ({ principal }, reply, done) => {
       if (principal === undefined) throw new Error('authorize runs before authenticate');
       const { merchantId } = principal;
-      if (!mayUse(principal, scope)) {
-        rejectScope(reply, principal, scope);
-        return;
-      }
+      if (!mayUse(principal, scope)) return rejectScope(reply, principal, scope);
       const seconds = merchants.take(merchantId, rateOf(merchantId));
       if (seconds === undefined) done();
       else rejectRate(reply, seconds);
@@ -129,11 +126,7 @@ const NETWORK_PARTS = 4;
 const partsOf = (text = ''): string[] => text.split(':').filter((part) => part !== '');
 
 /** The IPv4 address, or the /64 of the IPv6 address: a sender that has one address of it has all. */
-export const senderOf = ({
-  remoteAddress = '',
-}: {
-  remoteAddress?: string | undefined;
-}): string => {
+export const senderOf = ({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string => {
   // One with a dot is an IPv4 address in IPv6.
   if (isIP(remoteAddress) !== 6 || remoteAddress.includes('.')) return remoteAddress;
   const [first, second] = remoteAddress.replace(/%.*/, '').split('::');
