@@ -103,24 +103,18 @@ const moveTo = (checkpoint: RelayCheckpoint, event: LogEvent): void => {
  * Saved before any later message is sent: the log alone does not show which events are left out, and a
  * message that is sent again has the number that it had.
  */
-const park = async (
-  { checkpoint, logger }: Publisher,
-  event: LogEvent,
-  reason: string,
-): Promise<void> => {
+const park = async ({ checkpoint, logger }: Publisher, event: LogEvent, reason: string) => {
   const { stream, revision } = event;
   const paymentId = paymentOf(stream);
   const { next } = batchFrom(checkpoint.value());
   if (paymentId !== undefined) noteParked(next, paymentId, event, reason);
   moveTo(next, event);
   await checkpoint.save(next);
-  if (paymentId === undefined)
-    logger.error({ stream, revision, reason }, 'seal left out: the relay cannot send it');
-  else
-    logger.error(
-      { paymentId, revision, reason },
-      'payment parked: the relay cannot send its event',
-    );
+  const [about, line] =
+    paymentId === undefined
+      ? [{ stream }, 'seal left out: the relay cannot send it']
+      : [{ paymentId }, 'payment parked: the relay cannot send its event'];
+  logger.error({ ...about, revision, reason }, line);
 };
 
 /** Throws what the engines throw, and Error while messages of a parked payment are unacknowledged. */

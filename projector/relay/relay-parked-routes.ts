@@ -33,9 +33,8 @@ export const RELAY_PARKED_ROUTES = {
       orUntilLater(reply, async () => {
         const notes = await relay.parked();
         const { state, error } = relay.status();
-        const why = error === undefined ? {} : { error };
         const count = Object.keys(notes).length;
-        return sendJson(reply, { state, ...why, count, parked: listed(notes) });
+        return sendJson(reply, { state, error, count, parked: listed(notes) });
       }),
   }),
   retryRelayParked: route({

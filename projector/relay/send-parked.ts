@@ -13,6 +13,8 @@ export type Retried = { paymentId: string; sent: boolean; at?: number; reason?: 
 
 class StillParked extends Error {}
 
+const SENT = 'payment no longer parked: the relay has sent the events it had left out';
+
 /** Why it stays parked. */
 const sendOne = async (own: Publisher, paymentId: string): Promise<string | undefined> => {
   const { store, checkpoint, logger } = own;
@@ -33,10 +35,7 @@ const sendOne = async (own: Publisher, paymentId: string): Promise<string | unde
     if (error instanceof UnreadableStream || error instanceof StillParked) return error.message;
     throw error;
   }
-  logger.info(
-    { paymentId },
-    'payment no longer parked: the relay has sent the events it had left out',
-  );
+  logger.info({ paymentId }, SENT);
   return undefined;
 };
 
@@ -44,10 +43,7 @@ const sendOne = async (own: Publisher, paymentId: string): Promise<string | unde
  * One that stays parked goes behind the others. Every message of the log has to be acknowledged. Throws
  * what the engines throw; then `finishParked` comes before anything else.
  */
-export const sendParked = async (
-  own: Publisher,
-  paymentIds: readonly string[],
-): Promise<Retried[]> => {
+export const sendParked = async (own: Publisher, paymentIds: readonly string[]) => {
   const { checkpoint } = own;
   const retried: Retried[] = [];
   for (const paymentId of paymentIds) {

@@ -13,11 +13,6 @@ import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import type { FeedMessage, Partitions, Topic } from '../event-feed/port.ts';
 import { messagesOf } from './batch.ts';
 
-export type TopicPage = {
-  messages: FeedMessage[];
-  next: Position | null;
-};
-
 export type TopicReaderOptions = {
   store: Pick<EventStore, 'readAll' | 'readStream' | 'end'>;
   partitions(): Partitions;
@@ -29,10 +24,7 @@ const WALKS_MAX = 1_000;
 const WALKS_BYTES_MAX = 16 * 1024 * 1024;
 const STEP_EVENTS = 1_000;
 
-const copyOf = ({ counters, parked }: Walk): Walk => ({
-  counters: [...counters],
-  parked: new Set(parked),
-});
+const copyOf = (walk: Walk): Walk => structuredClone(walk);
 
 const noWalk = (error: unknown): undefined => {
   if (!(error instanceof RangeError)) throw error;
@@ -79,11 +71,7 @@ export const openTopicReader = ({ store, partitions }: TopicReaderOptions) => {
   return {
     latest: () => store.end(),
     /** Of up to `limit` events. Undefined where no event is at `after`. Throws StoreUnavailable. */
-    page: async (
-      topic: Topic,
-      after: Position | null,
-      limit: number,
-    ): Promise<TopicPage | undefined> => {
+    page: async (topic: Topic, after: Position | null, limit: number) => {
       const walk = await walkTo(after).catch(noWalk);
       if (walk === undefined) return undefined;
       const states = followPaymentStates(store);

@@ -1,6 +1,7 @@
 /** The topics over HTTP: the bytes that a broker has, one message on each line. For all merchants. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import { reject } from '../../shared/http/errors.ts';
+import { limitParameter, parameterText } from '../../shared/http/fields.ts';
 import { type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import { NDJSON } from '../../shared/http/server/streams.ts';
 import {
@@ -13,12 +14,7 @@ import {
   topicName,
 } from '../event-feed/port.ts';
 import type { Relay } from './relay.ts';
-import {
-  openTopicReader,
-  type TopicPage,
-  type TopicReader,
-  type TopicReaderOptions,
-} from './topic-reader.ts';
+import { openTopicReader, type TopicReader, type TopicReaderOptions } from './topic-reader.ts';
 
 export type TopicOptions = {
   store: TopicReaderOptions['store'];
@@ -32,12 +28,6 @@ const KEYS: Record<Topic, string> = { events: 'paymentId', state: 'paymentId', s
 
 const isTopic = (text: string): text is Topic => (TOPICS as readonly string[]).includes(text);
 
-const parseLimit = (text: string | undefined): number | undefined => {
-  if (text === undefined) return LIMIT_MAX;
-  const limit = /^[1-9][0-9]{0,3}$/.test(text) ? Number(text) : 0;
-  return limit >= 1 && limit <= LIMIT_MAX ? limit : undefined;
-};
-
 export type TopicDeps = Pick<TopicOptions, 'relay' | 'topicPrefix'> & {
   topics: TopicReader;
   partitions(): Partitions;
@@ -48,15 +38,14 @@ export const openTopics = ({ store, relay, topicPrefix }: TopicOptions): TopicDe
   return { relay, topicPrefix, partitions, topics: openTopicReader({ store, partitions }) };
 };
 
-type Query = { from?: string | string[]; limit?: string | string[]; keys?: string | string[] };
+const Query = z.object({
+  from: parameterText().default('start'),
+  limit: limitParameter(LIMIT_MAX, LIMIT_MAX),
+  keys: parameterText().optional(),
+});
 
 /** Also takes a position padded with zeros, as pages show it. */
-const pageAfter = async (
-  topics: TopicReader,
-  topic: Topic,
-  from: string,
-  limit: number,
-): Promise<TopicPage | undefined> => {
+const pageAfter = async (topics: TopicReader, topic: Topic, from: string, limit: number) => {
   if (from === 'start') return topics.page(topic, null, limit);
   if (from === 'latest') return topics.page(topic, await topics.latest(), limit);
   const page = await topics.page(topic, from, limit);
@@ -69,26 +58,7 @@ const lineOf = ({ partition, key, value }: FeedMessage, withKeys: boolean): stri
     ? `{"partition":${partition},"key":${JSON.stringify(key)},"value":${value}}\n`
     : `${value}\n`;
 
-const sendMessages = async (
-  { topics }: TopicDeps,
-  topic: Topic,
-  { from = 'start', limit, keys }: Query,
-  reply: FastifyReply,
-): Promise<FastifyReply> => {
-  const events = Array.isArray(limit) ? undefined : parseLimit(limit);
-  if (events === undefined) {
-    return reject(reply, 'INVALID_REQUEST', [`limit must be a number from 1 to ${LIMIT_MAX}`]);
-  }
-  const page = Array.isArray(from) ? undefined : await pageAfter(topics, topic, from, events);
-  if (page === undefined) {
-    const details = ['from must be start, latest or the position of an event'];
-    return reject(reply, 'INVALID_REQUEST', details);
-  }
-  return reply
-    .type(NDJSON)
-    .header('next-position', page.next ?? 'start')
-    .send(page.messages.map((message) => lineOf(message, keys === 'true')).join(''));
-};
+const NO_POSITION = 'from must be start, latest or the position of an event';
 
 const route = routeWith<TopicDeps>();
 
@@ -110,12 +80,17 @@ export const TOPIC_ROUTES = {
     },
   }),
   readTopic: route({
-    request: { allMerchants: true },
+    request: { allMerchants: true, query: Query },
     responses: {},
-    handle: (deps, _input, reply) => {
-      const { params, query } = reply.request as FastifyRequest<{ Params: { topic: string } }>;
-      if (!isTopic(params.topic)) return reject(reply, 'NOT_FOUND');
-      return sendMessages(deps, params.topic, query as Query, reply);
+    handle: async ({ topics }, { query: { from, limit, keys } }, reply) => {
+      const { topic } = reply.request.params as { topic: string };
+      if (!isTopic(topic)) return reject(reply, 'NOT_FOUND');
+      const page = await pageAfter(topics, topic, from, limit);
+      if (page === undefined) return reject(reply, 'INVALID_REQUEST', [NO_POSITION]);
+      return reply
+        .type(NDJSON)
+        .header('next-position', page.next ?? 'start')
+        .send(page.messages.map((message) => lineOf(message, keys === 'true')).join(''));
     },
   }),
 } satisfies Partial<RoutesOf<'projector', TopicDeps>>;
