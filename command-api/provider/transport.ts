@@ -56,10 +56,7 @@ const parseResponse = (bytes: Buffer): unknown => {
 
 class TooLarge extends Error {}
 
-const readCapped = async (
-  body: Dispatcher.ResponseData['body'],
-  bytesMax: number,
-): Promise<Buffer> => {
+const readCapped = async (body: Dispatcher.ResponseData['body'], bytesMax: number) => {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body) {

@@ -221,11 +221,7 @@ export const readElsewhere = async (
   const look = async (made: Promise<MadeElsewhere['made']>, account?: string) =>
     made.then(
       (all): MadeElsewhere => ({ outcome: 'FOUND', made: all }),
-      (error): MadeElsewhere => ({
-        ...unknownBy(error),
-        ...(account !== undefined && { account }),
-        made: [],
-      }),
+      (error): MadeElsewhere => ({ ...unknownBy(error), account, made: [] }),
     );
   const looks: MadeElsewhere[] = [];
   for (const read of [ended, refunded])

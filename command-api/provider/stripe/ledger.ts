@@ -15,14 +15,7 @@ import {
   Undecided,
   wasCharged,
 } from './read.ts';
-import {
-  LIST_PAGE,
-  listIntents,
-  listRefunds,
-  type PageOf,
-  searchOurs,
-  type Window,
-} from './requests.ts';
+import { listIntents, listRefunds, type PageOf, searchOurs, type Window } from './requests.ts';
 import {
   type PaymentIntent,
   paymentIntent,
@@ -198,8 +191,8 @@ export const readLedger = async (
   };
 };
 
-/** In a list that holds little of ours, so many pages take some seconds. */
-const PAGES_MAX = 2_000 / LIST_PAGE;
+/** In a list that holds little of ours, so many pages of 100 take some seconds. */
+const PAGES_MAX = 20;
 
 /** Oldest first; complete for the last `limit` entries from the second `from` on. */
 type End = { entries: LedgerEntry[]; from: number };

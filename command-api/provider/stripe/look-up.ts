@@ -29,10 +29,7 @@ const LISTED_MAX = 5_000;
 const found = z.object({ data: z.array(paymentIntent) });
 
 /** Undefined where Stripe shows none, or does not search for this account (400, 403). Throws Undecided. */
-export const searchFor = async (
-  call: StripeCall,
-  operationId: string,
-): Promise<string | undefined> => {
+export const searchFor = async (call: StripeCall, operationId: string) => {
   if (!OPERATION_ID.test(operationId)) return undefined;
   const response = await call.send(searchIntent(operationId));
   if ([400, 403, 404].includes(response.status)) return undefined;

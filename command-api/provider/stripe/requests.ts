@@ -202,7 +202,7 @@ export const searchOurs = (): StripeRequest =>
 export const getToken = (token: string): StripeRequest =>
   get(`/v1/${isConfirmationToken(token) ? 'confirmation_tokens' : 'payment_methods'}/${token}`);
 
-export const LIST_PAGE = 100;
+const LIST_PAGE = 100;
 /** The request for the page after an object; for the first page without one. */
 export type PageOf = (after?: string) => StripeRequest;
 const pages =
