@@ -51,7 +51,7 @@ const redacted = (fields: Record<string, unknown>, depth = 0): Record<string, un
   return kept;
 };
 
-type Described = { type: string; code?: unknown; message: string; cause?: Described };
+type Described = { type: string; code: unknown; message: string; cause: Described | undefined };
 
 const CAUSES_MAX = 3;
 
@@ -59,12 +59,7 @@ const describeError = (error: unknown, depth = 0): Described | undefined => {
   if (typeof error !== 'object' || error === null || !('message' in error)) return undefined;
   const { name, code, message, cause } = error as Error & { code?: unknown };
   const inner = depth < CAUSES_MAX ? describeError(cause, depth + 1) : undefined;
-  return {
-    type: name,
-    ...(code !== undefined && { code }),
-    message,
-    ...(inner !== undefined && { cause: inner }),
-  };
+  return { type: name, code, message, cause: inner };
 };
 
 const FRAMES_MAX = 30;
