@@ -10,7 +10,22 @@ import { streamOf } from '../shared/payment/payment-events.ts';
 import { bodyOf, project } from '../shared/payment/response.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
-import type { Behind } from './behind.ts';
+
+/**
+ * Whether a document may be older than its stream: called before the document is read. A Check takes its revision; true: later events may be stored.
+ * Throws as `lastRevision` of the event store.
+ */
+export type Behind = (paymentId: string) => Check;
+type Check = (revision: number) => boolean | Promise<boolean>;
+
+export const behindTheStream =
+  (store: Pick<EventStore, 'lastRevision'>): Behind =>
+  (paymentId) => {
+    const last = store.lastRevision(streamOf(paymentId));
+    // A request without a document never awaits `last`, whose rejection must not end the process.
+    last.catch(() => undefined);
+    return async (revision) => (await last) !== revision;
+  };
 
 export type QueryDeps = {
   store: EventStore;
@@ -60,9 +75,6 @@ const documentOf = async (
 const fold = async ({ store }: QueryDeps, paymentId: string): Promise<FoundPayment | undefined> => {
   const readModel = await foldInSlices(await store.readStream(streamOf(paymentId)), project);
   if (readModel === undefined) return undefined;
-  return {
-    merchantId: readModel.merchantId,
-    revision: readModel.revision,
-    body: bodyOf(readModel),
-  };
+  const { merchantId, revision } = readModel;
+  return { merchantId, revision, body: bodyOf(readModel) };
 };
