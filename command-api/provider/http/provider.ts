@@ -191,8 +191,7 @@ const readBody = (
 const isConflict = ({ status, body }: Response, question: Sent): boolean =>
   status === 409 && readBody(body, question).outcome === 'FENCED';
 
-const atWorkOr = ({ status }: Response): Unknown | undefined =>
-  status === 202 ? unknown(AT_WORK) : undefined;
+const atWorkOr = ({ status }: Response) => (status === 202 ? unknown(AT_WORK) : undefined);
 
 const entryFrom = (body: Entry): LedgerEntry => {
   const { sequence, operationId, kind, paymentId, outcome, amount, currency } = body;

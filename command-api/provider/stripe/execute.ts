@@ -14,8 +14,7 @@ import type { SentCard } from '../transport.ts';
 import { testTokenOf } from './card-tokens.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
 import { isOfDecline } from './failure-codes.ts';
-import { fence, isFollowUp, readResponse } from './fence.ts';
-import { find } from './look-up.ts';
+import { fence, find, isFollowUp, readResponse } from './look-up.ts';
 import {
   declinedBy,
   intentOf,

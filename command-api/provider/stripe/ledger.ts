@@ -139,8 +139,7 @@ const entriesOf = async (books: readonly Book[], window: Window) => {
 
 export type LedgerMemory = { lengthS?: number; read?: { window: Window; entries: LedgerEntry[] } };
 
-const isWithin = ({ from, to }: Window, { second }: LedgerPlace): boolean =>
-  second >= from && second < to;
+const isWithin = ({ from, to }: Window, { second }: LedgerPlace) => second >= from && second < to;
 
 const readFrom = async (
   books: readonly Book[],

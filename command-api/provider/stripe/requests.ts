@@ -213,15 +213,14 @@ const pages =
 export type Window = { from: number; to: number };
 const created = ({ from, to }: Window) => ({ 'created[gte]': `${from}`, 'created[lt]': `${to}` });
 /** By its PaymentIntent, or each with it. */
-const madeIn = (of: { reference: string } | Window): Record<string, string> =>
+type Of = { reference: string } | Window;
+const madeIn = (of: Of): Record<string, string> =>
   'reference' in of
     ? { payment_intent: of.reference }
     : { ...created(of), 'expand[0]': 'data.payment_intent' };
 
-export const listRefunds = (of: { reference: string } | Window): PageOf =>
-  pages('/v1/refunds', madeIn(of));
-export const listDisputes = (of: { reference: string } | Window): PageOf =>
-  pages('/v1/disputes', madeIn(of));
+export const listRefunds = (of: Of): PageOf => pages('/v1/refunds', madeIn(of));
+export const listDisputes = (of: Of): PageOf => pages('/v1/disputes', madeIn(of));
 export const listIntents = (window: Window): PageOf =>
   pages('/v1/payment_intents', { ...created(window), 'expand[0]': 'data.latest_charge' });
 /** Events of what ended an authorization, among others; Stripe keeps them for 30 days. */
