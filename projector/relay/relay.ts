@@ -17,8 +17,15 @@ import { type EventFeed, type Partitions, TOPICS } from '../event-feed/port.ts';
 import { createLag, type Lag } from '../lag.ts';
 import { misfitOf, runSubscription, type Subscription } from '../subscription.ts';
 import { openOwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
-import { overtake, type Publisher, send, silentForMs } from './publisher.ts';
-import { finishParked, type Retried, sendParked } from './send-parked.ts';
+import {
+  finishParked,
+  overtake,
+  type Publisher,
+  type Retried,
+  send,
+  sendParked,
+  silentForMs,
+} from './publisher.ts';
 import { type RelayStatus, stateOf } from './status.ts';
 
 export type RelayOptions = {
