@@ -33,6 +33,7 @@ const NOT_MINOR = `${NOT_POSITIVE} of minor units: 2500 is 25 dollars`;
 const TEXT_UNITS_MAX = 255;
 const TOO_LONG = `must be at most ${TEXT_UNITS_MAX} characters`;
 
+type Texts = readonly string[];
 type Issue = { readonly input?: unknown };
 
 const isAbsent = (input: unknown): boolean => input === undefined || input === null;
@@ -72,23 +73,19 @@ export const requiredPattern = (pattern: RegExp, format: string) =>
     .min(1, REQUIRED)
     .regex(pattern, `must be ${format}`);
 
-const oneOf = (values: readonly string[]) => `must be one of ${values.join(', ')}`;
+const notOneOf = (input: unknown, values: Texts) =>
+  typeof input === 'string' ? `must be one of ${values.join(', ')}` : NOT_TEXT;
 
-export const requiredChoice = <const T extends readonly string[]>(values: T) =>
+export const requiredChoice = <const T extends Texts>(values: T) =>
   z.enum(values, {
-    error: ({ input }: Issue) => {
-      if (isAbsent(input) || input === '') return REQUIRED;
-      return typeof input === 'string' ? oneOf(values) : NOT_TEXT;
-    },
+    error: ({ input }: Issue) =>
+      isAbsent(input) || input === '' ? REQUIRED : notOneOf(input, values),
   });
 
-export const choice = <const T extends readonly string[]>(values: T) =>
-  z.enum(values, {
-    error: ({ input }: Issue) => (typeof input === 'string' ? oneOf(values) : NOT_TEXT),
-  });
+export const choice = <const T extends Texts>(values: T) =>
+  z.enum(values, { error: ({ input }: Issue) => notOneOf(input, values) });
 
-export const optionalChoice = <const T extends readonly string[]>(values: T) =>
-  choice(values).optional();
+export const optionalChoice = <const T extends Texts>(values: T) => choice(values).optional();
 
 /** The API document shows a number, although an address holds a text. */
 export const asNumber = (minimum: number, maximum?: number) => ({

@@ -73,6 +73,8 @@ export const Metadata = metadata.meta({
 });
 
 const text = () => z.string().max(255);
+const word = () => z.string().max(64);
+const ofNetwork = networkCode.optional();
 const time = () => z.string().meta({ format: 'date-time' });
 const amount = (min: 0 | 1) => z.int().min(min).max(Number.MAX_SAFE_INTEGER);
 const paymentId = () => z.string().regex(PAYMENT_ID);
@@ -108,16 +110,10 @@ export const PaymentMethodResponse = named('PaymentMethodResponse', {
 
 export const Failure = named('Failure', {
   failureCode: z.enum(FAILURE_CODES),
-  providerFailureCode: z
-    .string()
-    .max(64)
-    .optional()
-    .describe("The provider's own code, as it came."),
+  providerFailureCode: word().optional().describe("The provider's own code, as it came."),
   advice: z.enum(ADVICES).describe('An addition: what to do about it.'),
-  networkDeclineCode: networkCode.optional().describe("The card network's code, as it came."),
-  networkAdviceCode: networkCode
-    .optional()
-    .describe("The card network's code of what to do, as it came."),
+  networkDeclineCode: ofNetwork.describe("The card network's code, as it came."),
+  networkAdviceCode: ofNetwork.describe("The card network's code of what to do, as it came."),
 });
 
 export const Transaction = named('Transaction', {
@@ -130,9 +126,9 @@ export const Transaction = named('Transaction', {
 });
 
 export const Dispute = named('Dispute', {
-  id: z.string().max(64),
+  id: word(),
   amount: amount(1),
-  reason: z.string().max(64).describe("The provider's word."),
+  reason: word().describe("The provider's word."),
   status: z.enum(['OPEN', 'WON', 'LOST']),
   createdAt: time(),
 });

@@ -44,9 +44,8 @@ const redacted = (fields: Record<string, unknown>, depth = 0): Record<string, un
     const value = fields[key];
     if (SECRETS.includes(key)) kept[key] = '[redacted]';
     else if (typeof value !== 'object' || value === null || key === 'err') kept[key] = value;
-    else
-      kept[key] =
-        depth < DEPTH_MAX ? redacted(value as Record<string, unknown>, depth + 1) : '[deep]';
+    else if (depth === DEPTH_MAX) kept[key] = '[deep]';
+    else kept[key] = redacted(value as Record<string, unknown>, depth + 1);
   }
   return kept;
 };

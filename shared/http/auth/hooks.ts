@@ -32,10 +32,7 @@ const rejectRate = (reply: FastifyReply, seconds: number): void => {
   });
 };
 
-const rejectUnchecked = (reply: FastifyReply): void => {
-  const details = ['the keys that tokens are checked with are out of reach'];
-  reject(reply, 'SERVICE_UNAVAILABLE', details, RETRY_LATER);
-};
+const UNCHECKED = ['the keys that tokens are checked with are out of reach'];
 
 const rejectScope = (reply: FastifyReply, { merchantId }: Principal, scope: Scope): void => {
   const why =
@@ -64,7 +61,7 @@ const authenticateHook = ({ authenticator, unauthenticatedRate }: AuthOptions) =
       reply.request.principal = known.principal;
       done();
     } else if (known.ok === false) rejectToken(reply, known);
-    else rejectUnchecked(reply);
+    else reject(reply, 'SERVICE_UNAVAILABLE', UNCHECKED, RETRY_LATER);
   };
 
   const authenticate: onRequestHookHandler = (request, reply, done) => {

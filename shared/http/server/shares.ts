@@ -16,8 +16,7 @@ const OF_A_MERCHANT = 2;
 /** Requests without a token together: anyone can send those, a merchant included (gaps §11). */
 const OF_UNAUTHENTICATED = 4;
 const UNAUTHENTICATED = '';
-const merchantOf = ({ request }: FastifyReply): string =>
-  request.principal?.merchantId ?? UNAUTHENTICATED;
+const merchantOf = ({ request }: FastifyReply) => request.principal?.merchantId ?? UNAUTHENTICATED;
 
 const oneEach = (places: number) => createTurns(places, 1);
 
