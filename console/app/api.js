@@ -16,20 +16,16 @@ const NEXT = new Map([
   [503, 'Wait a moment; `npx payments doctor` says what is the matter.'],
 ]);
 
-/** @type {Problem} */
-const UNREACHABLE = {
-  status: 0,
-  code: 'UNREACHABLE',
-  sentence: 'The service does not respond.',
-  details: [],
-  next: NEXT.get(0) ?? '',
-};
-
 /** @type {(status: number, body: { error?: string, message?: string, details?: readonly string[] }) => Problem} */
 const problemBy = (status, body) => {
   const { error = 'UNKNOWN', message = `The service responded ${status}.`, details = [] } = body;
   return { status, code: error, sentence: message, details, next: NEXT.get(status) ?? '' };
 };
+
+const UNREACHABLE = problemBy(0, {
+  error: 'UNREACHABLE',
+  message: 'The service does not respond.',
+});
 
 /** @param {Response} response */
 const problemOf = async (response) =>

@@ -134,5 +134,12 @@ export const Table = ({ label, columns, caption, children }) =>
     ${children}
   </table></div>`;
 
+/** @param {{ root: string, pages: readonly [string, { title: string }][], current: string }} props */
+export const Links = ({ root, pages, current }) =>
+  pages.map(([name, { title }]) => {
+    const isCurrent = name === current ? 'page' : undefined;
+    return html`<li><a href=${`${root}/${name}`} aria-current=${isCurrent}>${title}</a></li>`;
+  });
+
 /** @param {{ id: string, children?: unknown }} props */
 export const ToPayment = ({ id, children }) => html`<a href=${paymentPage(id)}>${children}</a>`;

@@ -26,13 +26,8 @@ const parametersOf = (query) => {
   const { minAmount = '', maxAmount = '', from = '', to = '' } = given;
   /** @param {string} text a day, or a day and a time, in UTC */
   const time = (text) => (text === '' ? '' : `${text}${'T00:00:00'.slice(text.length - 10)}Z`);
-  return {
-    ...given,
-    minAmount: minorOf(minAmount),
-    maxAmount: minorOf(maxAmount),
-    from: time(from),
-    to: time(to),
-  };
+  const amounts = { minAmount: minorOf(minAmount), maxAmount: minorOf(maxAmount) };
+  return { ...given, ...amounts, from: time(from), to: time(to) };
 };
 
 /** @param {URLSearchParams} query the last four digits of a card number in it, or nothing */

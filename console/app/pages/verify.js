@@ -69,20 +69,13 @@ const SOURCE = '#result';
 const Breaks = ({ title, breaks }) =>
   html`<h2>${title}</h2><ul>${breaks.map((one) => html`<li><${BrokenPlace} broken=${one} />${one.actor && `, by ${one.actor}: ${one.note}`}</li>`)}</ul>`;
 
+/** @type {NonNullable<Verification['breaks']>} */
+const NO_BREAKS = { count: 0, named: [], acknowledged: [] };
+
 /** @param {{ result: Verification }} props */
 const Result = ({ result }) => {
-  const {
-    ok,
-    finding,
-    guarantee,
-    events,
-    head,
-    broken,
-    breaks = { count: 0, named: [], acknowledged: [] },
-    keptHead,
-    sealed,
-    missingPayments = [],
-  } = result;
+  const { ok, finding, guarantee, events, head, broken, keptHead, sealed } = result;
+  const { breaks = NO_BREAKS, missingPayments = [] } = result;
   const read = html`<a href=${SOURCE}>${numberOf(events, 'event')}${head === null ? '' : `, up to #${head.position}`}</a>`;
   const said =
     broken === undefined
