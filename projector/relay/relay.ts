@@ -70,10 +70,7 @@ const throwUnread = (error: unknown): never => {
   throw new RelayNotReady(`the checkpoint of the relay cannot be read: ${reasonOf(error)}`);
 };
 
-const rejectMisfit = async (
-  store: Pick<EventStore, 'end' | 'readAll' | 'hashAt'>,
-  { position, hash }: RelayCheckpoint,
-): Promise<void> => {
+const rejectMisfit = async (store: RelayOptions['store'], { position, hash }: RelayCheckpoint) => {
   const misfit = await misfitOf(store, position, hash);
   if (misfit === undefined) return;
   throw new RelayHalted(
@@ -106,14 +103,13 @@ type Running = Publisher & {
 const waitForTurn = async (relay: Running): Promise<void> => {
   const { checkpoint, mayRun, waitsMs, stopping } = relay;
   checkpoint.leave();
-  // A document that cannot be read is reported where the checkpoint is taken.
-  await checkpoint.read().catch(() => undefined);
-  while (!mayRun()) {
-    relay.standingBy = true;
-    await delay(waitsMs.standBy, undefined, { signal: stopping.signal });
+  for (;;) {
+    // A document that cannot be read is reported where the checkpoint is taken.
     await checkpoint.read().catch(() => undefined);
+    relay.standingBy = !mayRun();
+    if (!relay.standingBy) return;
+    await delay(waitsMs.standBy, undefined, { signal: stopping.signal });
   }
-  relay.standingBy = false;
 };
 
 const findPartitions = async (relay: Running): Promise<Partitions> => {
@@ -178,11 +174,8 @@ const rejectNotReady = (relay: Running, subscription: Subscription): void => {
     throw new StandingBy('another process relays');
   if (state === 'halted') throw new RelayNotReady(`the relay has halted: ${error}`);
   if (relay.allAcknowledged && state === 'running') return;
-  throw new RelayNotReady(
-    state === 'backing-off'
-      ? `the relay backs off (${error}); it tries parked payments once it has caught up`
-      : `the relay is ${state}; it tries parked payments once it has caught up`,
-  );
+  const now = state === 'backing-off' ? `backs off (${error})` : `is ${state}`;
+  throw new RelayNotReady(`the relay ${now}; it tries parked payments once it has caught up`);
 };
 
 const retry = async (relay: Running, paymentId: string | undefined): Promise<Retried[]> => {
