@@ -23,12 +23,8 @@ const escaped = (text: string): string =>
 
 const html = (text: string): string => escaped(text).replace(/`([^`]+)`/g, '<code>$1</code>');
 
-const entry = (
-  code: string,
-  status: number,
-  message: string,
-  { means, todo, stored }: ErrorEntry,
-): string => {
+const entry = (code: string, status: number, message: string, about: ErrorEntry): string => {
+  const { means, todo, stored } = about;
   const anchor = anchorOf(code);
   return `<section id="${anchor}">
 <h2><a href="#${anchor}">${code}</a> <small>${status}</small></h2>

@@ -43,11 +43,8 @@ export const declinedBy = (codes: Codes, card?: SentCard): Declined => {
 
 export const refundDeclinedBy = ({ failure_reason }: Pick<Refund, 'failure_reason'>): Declined => {
   const reason = failure_reason ?? 'refund_failed';
-  return {
-    outcome: 'DECLINED',
-    failureCode: refundFailureOf(reason),
-    providerFailureCode: cleanCode(reason),
-  };
+  const failureCode = refundFailureOf(reason);
+  return { outcome: 'DECLINED', failureCode, providerFailureCode: cleanCode(reason) };
 };
 
 /** What a 200 holds; undefined where it is no such object. */

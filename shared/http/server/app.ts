@@ -236,10 +236,8 @@ const serverOf = (
   return server;
 };
 
-const UNSET = [
-  ...(['principal', 'paymentId', 'errorCode'] as const),
-  ...(['paymentOutcome', 'tokenFault', 'errorDetails'] as const),
-];
+const OF_ROUTES = ['principal', 'paymentId', 'errorCode', 'paymentOutcome'] as const;
+const FOR_THE_LOG = ['tokenFault', 'errorDetails'] as const;
 
 /** A server without routes. Bodies reach routes as raw bytes, or undefined. */
 export const buildApp = (options: AppOptions): FastifyInstance => {
@@ -269,7 +267,7 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
     frameworkErrors: (_error, request, reply) => rejectAddress(request, reply, options),
   });
   app.decorate('lifecycle', lifecycle);
-  for (const name of UNSET) app.decorateRequest(name, undefined);
+  for (const name of [...OF_ROUTES, ...FOR_THE_LOG]) app.decorateRequest(name, undefined);
   app.decorateRequest('startedAtMs', 0);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
