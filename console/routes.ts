@@ -1,5 +1,5 @@
 /** Serves the console's files as they are, without a token: the page sends the reader's own. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply } from 'fastify';
@@ -32,41 +32,31 @@ const BESIDE: readonly string[] = ['eventsource-parser/dist/index.js', 'uplot/di
 const addressOf = (file: string): string => `${CONSOLE_PATH}/lib/${file}`;
 
 /** How the browser finds the libraries. The policy allows this one script by its hash. */
-const IMPORT_MAP = JSON.stringify({
-  imports: Object.fromEntries(
-    Object.entries(LIBRARIES).map(([name, file]) => [name, addressOf(file)]),
-  ),
-});
+const IMPORTS = Object.entries(LIBRARIES).map(([name, file]) => [name, addressOf(file)]);
+const IMPORT_MAP = JSON.stringify({ imports: Object.fromEntries(IMPORTS) });
 
-const MAP_HASH = createHash('sha256').update(IMPORT_MAP).digest('base64');
-
-const HEADERS = pageHeaders(`'sha256-${MAP_HASH}'`);
-
-type Files = ReadonlyMap<string, string>;
+const HEADERS = pageHeaders(`'sha256-${hash('sha256', IMPORT_MAP, 'base64')}'`);
 
 /** Every address below the console that is a file. No part of a request becomes part of a path. */
-const listFiles = async (): Promise<Files> => {
-  const own = await readdir(APP, { recursive: true });
-  const libraries = [...Object.values(LIBRARIES), ...BESIDE];
-  return new Map([
-    ...own
-      .filter((name) => extname(name) in TYPES)
-      .map((name): [string, string] => [`${CONSOLE_PATH}/app/${name}`, join(APP, name)]),
-    ...libraries.map((file): [string, string] => [addressOf(file), join(PACKAGES, file)]),
-  ]);
+const listFiles = async (): Promise<ReadonlyMap<string, string>> => {
+  const files = new Map<string, string>();
+  for (const name of await readdir(APP, { recursive: true }))
+    if (extname(name) in TYPES) files.set(`${CONSOLE_PATH}/app/${name}`, join(APP, name));
+  for (const file of [...Object.values(LIBRARIES), ...BESIDE])
+    files.set(addressOf(file), join(PACKAGES, file));
+  return files;
 };
 
 /** Every address below it that is no file gives the page, which shows what belongs there. */
 export const registerConsole = (app: FastifyInstance, merchantClaims: readonly string[]): void => {
   const claims = merchantClaims.map(encodeURIComponent).join(',');
   const sendPage = async (reply: FastifyReply): Promise<FastifyReply> => {
-    const html = await readFile(PAGE, 'utf8');
-    return reply
-      .type('text/html; charset=utf-8')
-      .headers(HEADERS)
-      .send(html.replace('{}', () => IMPORT_MAP).replace('content=""', `content="${claims}"`));
+    const template = await readFile(PAGE, 'utf8');
+    const html = template.replace('{}', () => IMPORT_MAP);
+    reply.type('text/html; charset=utf-8').headers(HEADERS);
+    return reply.send(html.replace('content=""', `content="${claims}"`));
   };
-  let files: Promise<Files> | undefined;
+  let files: ReturnType<typeof listFiles> | undefined;
   const send = async (path: string, reply: FastifyReply): Promise<FastifyReply> => {
     files ??= listFiles();
     const file = (await files).get(path);

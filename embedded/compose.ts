@@ -12,18 +12,13 @@ import type { Projector } from '../projector/compose.ts';
 import { trackFreshness } from '../projector/freshness.ts';
 import { openProjectorSide } from '../projector/open.ts';
 import { openSimulator, type Simulator } from '../provider-simulator/simulator.ts';
-import { type Behind, behindTheStream } from '../query-api/behind.ts';
+import { type Behind, behindTheStream } from '../query-api/get-payment.ts';
 import { registerQueryApi } from '../query-api/routes.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp } from '../shared/http/server/app.ts';
 import { closeGracefully, engineState, registerHealth } from '../shared/http/server/health.ts';
-import {
-  type OpenedStore,
-  openDeliveries,
-  openEventStore,
-  openReadModels,
-} from '../shared/open-drivers.ts';
+import { openDeliveries, openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { searchedOnceFilled } from '../shared/read-models/filled.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
@@ -60,9 +55,8 @@ const openProvider = async (
 ): Promise<Provider | Simulator> => {
   const { kind, timeoutMs, authenticationTimeoutMs } = config.provider;
   if (kind === 'simulator') {
-    const { port } = config;
     const times = { timeoutMs, authenticationTimeoutMs };
-    return openSimulator({ file: ledgerFile, port, ...times, logger: log });
+    return openSimulator({ ...times, file: ledgerFile, port: config.port, logger: log });
   }
   // Its HTTP client is a sixth of the files that a start would read (ADR-0014).
   const { openOuterProvider } = await import('../command-api/open-provider.ts');
@@ -77,7 +71,7 @@ const inStepWith =
     return () => behind;
   };
 
-const watchCommits = (metrics: Metrics, engine: Pick<OpenedStore, 'commits'>): void => {
+const watchCommits = (metrics: Metrics, engine: { commits(): number | undefined }): void => {
   let commitsSeen = 0;
   metrics.beforeScrape(() => {
     const commits = engine.commits() ?? commitsSeen;
@@ -106,9 +100,8 @@ const openSides = async (
   const { store: ownStore, ...engine } = await openEventStore({ ...drivers, metrics });
   const secrets = secretsOf(config, config.idempotencySecret ?? (await idempotencySecret(folder)));
   const identities = createIdentities(secrets);
-  const freshness = trackFreshness(
-    wrapStore(await withCheckedSecret(ownStore, identities, onFatal)),
-  );
+  const checked = await withCheckedSecret(ownStore, identities, onFatal);
+  const freshness = trackFreshness(wrapStore(checked));
   // Wrapped once: every append of this process goes through it.
   const { store } = freshness;
   const opened = wrapReadModels(await openReadModels(drivers, secrets));

@@ -145,28 +145,19 @@ export const waysBackLost = (folder: string): string[] =>
 /** Makes the folder where it is missing and takes its lock. Throws DataFolderRefused. */
 export const openDataFolder = (folder: string): DataFolder => {
   requireShortPath(folder);
+  const path = (file: string) => join(folder, file);
   let warnings: string[];
   try {
     makeDataDir(folder);
     warnings = makePrivate(folder);
-    const probe = join(folder, PROBE);
-    writeFileSync(probe, '', { mode: 0o600 });
-    rmSync(probe);
+    writeFileSync(path(PROBE), '', { mode: 0o600 });
+    rmSync(path(PROBE));
   } catch (error) {
-    throw refusedFor(
-      error,
-      folder,
-      `cannot write to ${folder} (${codeOf(error)}); give the service a folder of its own`,
-    );
+    const advice = 'give the service a folder of its own';
+    throw refusedFor(error, folder, `cannot write to ${folder} (${codeOf(error)}); ${advice}`);
   }
-  const lock = takeLock(folder);
-  const path = (file: string) => join(folder, file);
-  return {
-    path,
-    warnings,
-    waysBackLost: waysBackLost(folder),
-    release: lock.release,
-  };
+  const { release } = takeLock(folder);
+  return { path, warnings, waysBackLost: waysBackLost(folder), release };
 };
 
 const takeLock = (folder: string): FileLock => {
@@ -201,8 +192,7 @@ export const asDataFolderRefused = <E>(error: E, folder: string): E | DataFolder
     const next = IS_DAMAGE.test(error.message) ? `; next: payments verify --data ${folder}` : '';
     return new DataFolderRefused(`DATA_DIR: ${error.message}${next}`);
   }
-  if (!isAboutAFile(error)) return error;
-  return unusable(`a file in ${folder}`, error, folder);
+  return isAboutAFile(error) ? unusable(`a file in ${folder}`, error, folder) : error;
 };
 
 const unusable = (what: string, error: unknown, folder: string): DataFolderRefused =>
@@ -233,7 +223,8 @@ const codeOf = (error: unknown): string =>
 const SECRET_MIN = 16;
 
 /** Made on the first start. `why` says what another secret would do. */
-const secretIn = async (folder: DataFolder, name: string, why: string): Promise<string> => {
+const secretIn = async (folder: DataFolder, of: string, why: string): Promise<string> => {
+  const name = `${of}.secret`;
   const file = folder.path(name);
   const secret = await openFileIn(folder, name, async () => {
     if (!existsSync(file)) await addPrivateFile(file, randomBytes(32).toString('base64url'));
@@ -246,16 +237,8 @@ const secretIn = async (folder: DataFolder, name: string, why: string): Promise<
 };
 
 /** Durable before its first use (gaps §8). Throws DataFolderRefused for a secret that is too short. */
-export const idempotencySecret = (folder: DataFolder): Promise<string> =>
-  secretIn(
-    folder,
-    'idempotency.secret',
-    'with another secret repeated requests would be charged again',
-  );
+export const idempotencySecret = (own: DataFolder): Promise<string> =>
+  secretIn(own, 'idempotency', 'with another secret repeated requests would be charged again');
 
-export const webhookSecret = (folder: DataFolder): Promise<string> =>
-  secretIn(
-    folder,
-    'webhook.secret',
-    'receivers would take messages signed with another for forged',
-  );
+export const webhookSecret = (own: DataFolder): Promise<string> =>
+  secretIn(own, 'webhook', 'receivers would take messages signed with another for forged');

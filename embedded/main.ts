@@ -17,13 +17,7 @@ const modeAndData = ({ dataDir, eventStoreDbUrl }: Config, events: number): stri
   return `mode embedded (${dataDir}, ${count.format(events)} ${events === 1 ? 'event' : 'events'})`;
 };
 
-const notForProduction = ({
-  provider,
-  stripe,
-  tokens,
-  seals,
-  eventStoreDbUrl,
-}: Config): string[] => [
+const notForProduction = ({ provider, stripe, tokens, seals, eventStoreDbUrl }: Config) => [
   ...(provider.kind === 'simulator' ? ['simulated card provider'] : []),
   ...(stripe?.live === false ? ['Stripe in test mode'] : []),
   ...(tokens.keys.kind === 'local' ? ['local signing key'] : []),
@@ -39,15 +33,11 @@ const nextStep = ({ tokens }: Config): string =>
     ? 'npx payments doctor --production      walks docs/production.md'
     : 'export TOKEN=$(npx payments token)      then README, "First payment"';
 
+const FATAL = [DataFolderRefused, StoreUnavailable, SecretRefused, WebhookSecretRefused, LogMisfit];
+
 await runProcess({
   mode: 'embedded',
-  operatorErrors: [
-    DataFolderRefused,
-    StoreUnavailable,
-    SecretRefused,
-    WebhookSecretRefused,
-    LogMisfit,
-  ],
+  operatorErrors: FATAL,
   prepare: ({ dataDir }) => openDataFolder(dataDir),
   open: ({ config, log, prepared, onFatal }) => {
     for (const line of prepared.waysBackLost) log.warn(line);

@@ -1,7 +1,7 @@
 /**
  * Knows in memory which payments have events that their document does not show yet (gaps §9). Exact where
  * every append of the installation goes through `store`; with several processes, GET compares revisions
- * instead (query-api/behind.ts).
+ * instead (query-api/get-payment.ts).
  */
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import type { EventStore } from '../shared/event-store/port.ts';

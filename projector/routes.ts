@@ -8,9 +8,10 @@ import { createStreams } from '../shared/http/server/streams.ts';
 import { LOG_ROUTES, type LogStatusDeps } from './log-routes.ts';
 import { PARKED_ROUTES, type ParkedDeps } from './parked-routes.ts';
 import { PROJECTION_ROUTES, type ProjectionDeps } from './projection-routes.ts';
-import { RELAY_PARKED_ROUTES, type RelayParkedDeps } from './relay/relay-parked-routes.ts';
 import {
   openTopics,
+  RELAY_PARKED_ROUTES,
+  type RelayParkedDeps,
   TOPIC_ROUTES,
   type TopicDeps,
   type TopicOptions,

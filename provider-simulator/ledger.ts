@@ -31,16 +31,7 @@ export type SimulatedEntry = Omit<LedgerEntry, 'cursor'> & {
 
 type Ordered = Pick<SimulatedEntry, 'operationId' | 'kind' | 'paymentId' | 'amount' | 'currency'>;
 /** An operation that waits for its shopper; the secret is in the address of the page (gaps §21). */
-export type Authentication = {
-  operationId: string;
-  kind: 'AUTHORIZE' | 'SALE';
-  paymentId: string;
-  amount: number;
-  currency: string;
-  secret: string;
-  returnUrl: string;
-  expiresAt: string;
-};
+export type Authentication = Ordered & Record<'secret' | 'returnUrl' | 'expiresAt', string>;
 
 export type Waiting = { outcome: 'ACTION_REQUIRED' } & Authentication;
 
@@ -107,13 +98,8 @@ const AUTHENTICATION = `SELECT operation_id AS operationId, secret, kind, paymen
 
 const SECRET_BYTES = 24;
 
-type Codes = {
-  failureCode: FailureCode | null;
-  providerFailureCode: string | null;
-  authorizationExpiresAt?: string | null;
-};
-/** Present for an operation that was carried out; a fence has an id and an outcome alone. */
-type CarriedOut = Omit<SimulatedEntry, keyof Codes | 'providerReference'> & Codes;
+/** With null for what is absent; a fence has an id and an outcome alone. */
+type CarriedOut = Pick<SimulatedEntry, 'sequence' | 'outcome'>;
 type SimulatedPage = {
   entries: SimulatedEntry[];
   next: number | null;
@@ -121,18 +107,13 @@ type SimulatedPage = {
 };
 type Row = CarriedOut | { outcome: 'FENCED' };
 
-const entryOf = ({
-  failureCode,
-  providerFailureCode,
-  authorizationExpiresAt,
-  ...row
-}: CarriedOut): SimulatedEntry => ({
-  ...row,
-  ...(authorizationExpiresAt && { authorizationExpiresAt }),
-  ...(failureCode !== null && { failureCode }),
-  ...(providerFailureCode !== null && { providerFailureCode }),
-  providerReference: `sim_${row.sequence}`,
-});
+const entryOf = (row: CarriedOut): SimulatedEntry => {
+  const given = Object.entries(row).filter(([, value]) => value !== null);
+  return {
+    ...Object.fromEntries(given),
+    providerReference: `sim_${row.sequence}`,
+  } as SimulatedEntry;
+};
 
 const recordedOf = (row: Row): Recorded =>
   row.outcome === 'FENCED' ? { outcome: 'FENCED' } : { outcome: 'RECORDED', entry: entryOf(row) };

@@ -1,9 +1,5 @@
 /** Decides AUTHORIZE and SALE by card number (gaps §13), all else by money rules. Pure. */
-import type {
-  OperationOrder,
-  PaymentQuestion,
-  ProviderOperationKind,
-} from '../command-api/provider/port.ts';
+import type { OperationOrder, PaymentQuestion } from '../command-api/provider/port.ts';
 import { maskCard, type TokenCard } from '../shared/payment/card.ts';
 import { brandOf } from '../shared/payment/card-ranges.ts';
 import type { LaterResult } from '../shared/payment/outcome.ts';
@@ -21,7 +17,7 @@ export type SimulatedOutcome = {
 };
 
 export type Authorization = {
-  kind: ProviderOperationKind;
+  kind: OperationOrder['kind'];
   outcome: 'APPROVED' | 'DECLINED' | 'FENCED';
   paymentId: string;
   amount: number;
@@ -33,23 +29,20 @@ export type Authorization = {
   refunded: number | null;
 };
 
+type NetworkCodes = { networkDeclineCode: string; networkAdviceCode?: string };
+
 /** Visa's and Mastercard's numbers; the other declines are the provider's own. */
-const NETWORK_CODES: Partial<Record<FailureCode, { decline: string; advice?: string }>> = {
-  CARD_DECLINED: { decline: '05' },
-  INSUFFICIENT_FUNDS: { decline: '51', advice: '02' },
-  LOST_CARD: { decline: '41', advice: '03' },
-  STOLEN_CARD: { decline: '43', advice: '03' },
-  EXPIRED_CARD: { decline: '54', advice: '01' },
-  INCORRECT_CVV: { decline: 'N7' },
+const NETWORK_CODES: Partial<Record<FailureCode, NetworkCodes>> = {
+  CARD_DECLINED: { networkDeclineCode: '05' },
+  INSUFFICIENT_FUNDS: { networkDeclineCode: '51', networkAdviceCode: '02' },
+  LOST_CARD: { networkDeclineCode: '41', networkAdviceCode: '03' },
+  STOLEN_CARD: { networkDeclineCode: '43', networkAdviceCode: '03' },
+  EXPIRED_CARD: { networkDeclineCode: '54', networkAdviceCode: '01' },
+  INCORRECT_CVV: { networkDeclineCode: 'N7' },
 };
 
-export const networkCodesOf = ({ failureCode }: { failureCode?: FailureCode | undefined }) => {
-  const codes = failureCode && NETWORK_CODES[failureCode];
-  return {
-    ...(codes && { networkDeclineCode: codes.decline }),
-    ...(codes?.advice && { networkAdviceCode: codes.advice }),
-  };
-};
+export const networkCodesOf = ({ failureCode }: { failureCode?: FailureCode | undefined }) =>
+  failureCode && NETWORK_CODES[failureCode];
 
 /** Card schemes keep an authorization that long. */
 export const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
@@ -59,8 +52,7 @@ const APPROVED: SimulatedOutcome = { outcome: 'APPROVED' };
 const declined = (failureCode: FailureCode, providerFailureCode: string): SimulatedOutcome => {
   return { outcome: 'DECLINED', failureCode, providerFailureCode };
 };
-const notPermitted = (word: string): SimulatedOutcome =>
-  declined('TRANSACTION_NOT_PERMITTED', word);
+const notPermitted = (word: string) => declined('TRANSACTION_NOT_PERMITTED', word);
 
 /** The shopper did not authenticate, or was not asked to (gaps §21). */
 export const NOT_AUTHENTICATED = declined('AUTHENTICATION_REQUIRED', 'authentication_required');
@@ -171,7 +163,7 @@ export const decideFollowUp = (
 };
 
 export const isLaterBehaviour = (behaviour: CardBehaviour | null | undefined): boolean =>
-  behaviour !== null && behaviour !== undefined && LATER_BEHAVIOURS.has(behaviour);
+  behaviour != null && LATER_BEHAVIOURS.has(behaviour);
 
 /** `isSeen`: the dispute was told of once, so the card may say that it is over. */
 export const laterResultsOf = (
@@ -183,10 +175,9 @@ export const laterResultsOf = (
   if (outcome !== 'APPROVED') return [];
   const taken = kind === 'SALE' ? amount : (captured ?? 0);
   const id = authorizationId.slice(-26);
+  const about = { kind: 'DISPUTE', disputeId: `dp_${id}`, amount: taken } as const;
   const dispute = (status: 'OPEN' | 'WON' | 'LOST'): LaterResult[] =>
-    taken === 0
-      ? []
-      : [{ kind: 'DISPUTE', disputeId: `dp_${id}`, amount: taken, reason: 'fraudulent', status }];
+    taken === 0 ? [] : [{ ...about, reason: 'fraudulent', status }];
   switch (behaviour) {
     case 'AUTHORIZATION_EXPIRES':
       return taken === 0 && voided === null ? [{ kind: 'AUTHORIZATION_EXPIRED' }] : [];

@@ -51,8 +51,7 @@ const operationFrom = (operationId: string, body: z.infer<typeof operationBody>)
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-const isForOperators = (route: string): boolean =>
-  route.startsWith('/health/') || route === '/metrics';
+const isForOperators = (route: string) => route.startsWith('/health/') || route === '/metrics';
 
 const checkToken = (app: FastifyInstance, token: string): void => {
   const expected = digest(`Bearer ${token}`);

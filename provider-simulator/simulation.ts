@@ -49,7 +49,7 @@ export const openSimulation = (
       if (running !== undefined) return running;
       const behaviour = behaviourOf(operation);
       // Most cards have no behaviour and skip this look-up: their insert finds a repeat by itself.
-      const known = behaviour === undefined ? undefined : ledger.find(operationId);
+      const known = behaviour && ledger.find(operationId);
       if (known !== undefined) return known;
       if (asksShopper(operation)) {
         const expiresAt = new Date(Date.now() + authenticationTimeoutMs).toISOString();

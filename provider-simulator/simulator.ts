@@ -85,7 +85,7 @@ const laterResults = (simulation: Simulation) => {
 
   return {
     /** None once it is closed. */
-    onNotice: (next?: (paymentId: string) => void): void => {
+    onNotice: (next?: typeof listener): void => {
       listener = next;
     },
     noticeSoon,
@@ -121,13 +121,7 @@ const LATE = new Error('the simulated provider gave no response in time');
 /** The simulator in this process; `register` serves the shopper's page. */
 export type Simulator = Provider & { register(app: FastifyInstance): void };
 
-export const openSimulator = async ({
-  file,
-  timeoutMs,
-  port = 0,
-  authenticationTimeoutMs,
-  logger,
-}: {
+export const openSimulator = async (options: {
   file: string;
   timeoutMs: number;
   /** The service's address for the shopper's page, until it listens. */
@@ -135,6 +129,7 @@ export const openSimulator = async ({
   authenticationTimeoutMs?: number;
   logger?: Pick<Logger, 'error'> | undefined;
 }): Promise<Simulator> => {
+  const { file, timeoutMs, port = 0, authenticationTimeoutMs, logger } = options;
   const simulation = openSimulation(file, 'NORMAL', authenticationTimeoutMs);
   const later = laterResults(simulation);
   let portNow = (): number => port;

@@ -1,17 +1,6 @@
 /** The card numbers that the simulator decides by (gaps §13); `payments cards` prints them. */
 import type { FailureCode } from '../shared/payment/payment-events.ts';
 
-/** Beyond a plain yes or no. The ledger keeps some of these words, so they are never renamed. */
-export type CardBehaviour =
-  | 'NOT_REACHABLE'
-  | 'TIMES_OUT'
-  | 'ANSWER_LOST'
-  | 'CAPTURE_DECLINED'
-  | 'REFUND_DECLINED'
-  | 'AUTHENTICATE'
-  | LaterBehaviour
-  | 'SLOW';
-
 const LATER = [
   'AUTHORIZATION_EXPIRES',
   'REFUND_FAILS',
@@ -23,7 +12,11 @@ const LATER = [
   'DISPUTE_LOST',
 ] as const;
 
-type LaterBehaviour = (typeof LATER)[number];
+const AT_ONCE = ['NOT_REACHABLE', 'TIMES_OUT', 'ANSWER_LOST', 'AUTHENTICATE', 'SLOW'] as const;
+const DECLINES = ['CAPTURE_DECLINED', 'REFUND_DECLINED'] as const;
+
+/** Beyond a plain yes or no. The ledger keeps some of these words, so they are never renamed. */
+export type CardBehaviour = (typeof AT_ONCE | typeof DECLINES | typeof LATER)[number];
 
 export const LATER_BEHAVIOURS: ReadonlySet<CardBehaviour> = new Set(LATER);
 
@@ -44,12 +37,16 @@ const approved = (number: string, token?: string): TestCard => {
 const declined = (number: string, token: string, failureCode: FailureCode): TestCard => {
   return { number, token, outcome: 'declined', failureCode };
 };
-const behaving = (
-  number: string,
+/** Their numbers end with these four digits. */
+const acting = (
+  last4: string,
   behaviour: CardBehaviour,
   outcome: string,
   more?: Pick<TestCard, 'token' | 'failureCode'>,
-): TestCard => ({ number, token: `tok_${behaviour.toLowerCase()}`, outcome, behaviour, ...more });
+): TestCard => {
+  const token = `tok_${behaviour.toLowerCase()}`;
+  return { number: `400000000000${last4}`, token, outcome, behaviour, ...more };
+};
 const DISPUTED = 'approved; once captured, it is disputed';
 
 /** Every other number that passes the Luhn check is approved. */
@@ -66,49 +63,33 @@ export const TEST_CARDS: readonly TestCard[] = [
   declined('4000000000000069', 'tok_expired_card', 'EXPIRED_CARD'),
   declined('4000000000000127', 'tok_incorrect_cvv', 'INCORRECT_CVV'),
   declined('4000000000000119', 'tok_processing_error', 'PROCESSING_ERROR'),
-  behaving('4000000000004210', 'NOT_REACHABLE', 'provider not reachable, nothing charged', {
+  acting('4210', 'NOT_REACHABLE', 'provider not reachable, nothing charged', {
     token: 'tok_unreachable',
   }),
-  behaving('4000000000004228', 'TIMES_OUT', 'times out before it acts; found as nothing later', {
+  acting('4228', 'TIMES_OUT', 'times out before it acts; found as nothing later', {
     token: 'tok_never_carried_out',
   }),
-  behaving(
-    '4000000000004236',
-    'ANSWER_LOST',
-    'acts, then its answer is lost; found as approved later',
-  ),
-  behaving('4000000000004244', 'CAPTURE_DECLINED', 'approved, capture declined', {
+  acting('4236', 'ANSWER_LOST', 'acts, then its answer is lost; found as approved later'),
+  acting('4244', 'CAPTURE_DECLINED', 'approved, capture declined', {
     failureCode: 'PROCESSING_ERROR',
   }),
-  behaving('4000000000004251', 'REFUND_DECLINED', 'approved, refund declined', {
+  acting('4251', 'REFUND_DECLINED', 'approved, refund declined', {
     failureCode: 'TRANSACTION_NOT_PERMITTED',
   }),
-  behaving('4000000000004269', 'SLOW', 'approved after 2 s'),
-  behaving('4000000000003220', 'AUTHENTICATE', 'needs the shopper; declined where not asked to', {
+  acting('4269', 'SLOW', 'approved after 2 s'),
+  acting('3220', 'AUTHENTICATE', 'needs the shopper; declined where not asked to', {
     failureCode: 'AUTHENTICATION_REQUIRED',
   }),
-  behaving(
-    '4000000000004277',
-    'AUTHORIZATION_EXPIRES',
-    'approved; the authorization runs out at once',
-  ),
-  behaving(
-    '4000000000004285',
-    'REFUND_FAILS',
-    'approved; each refund is approved, and bounces a moment later',
-  ),
-  behaving(
-    '4000000000004293',
-    'REFUNDED_ELSEWHERE',
-    'approved; once captured, 1.00 of it is refunded elsewhere',
-  ),
-  behaving('4000000000004301', 'DISPUTED', DISPUTED),
-  behaving('4000000000004319', 'DISPUTE_WON', `${DISPUTED}, and the merchant wins`),
-  behaving('4000000000004327', 'DISPUTE_LOST', `${DISPUTED}, and the merchant loses`),
-  behaving(
-    '4000000000004335',
+  acting('4277', 'AUTHORIZATION_EXPIRES', 'approved; the authorization runs out at once'),
+  acting('4285', 'REFUND_FAILS', 'approved; each refund is approved, and bounces a moment later'),
+  acting('4293', 'REFUNDED_ELSEWHERE', 'approved; once captured, 1.00 of it is refunded elsewhere'),
+  acting('4301', 'DISPUTED', DISPUTED),
+  acting('4319', 'DISPUTE_WON', `${DISPUTED}, and the merchant wins`),
+  acting('4327', 'DISPUTE_LOST', `${DISPUTED}, and the merchant loses`),
+  acting(
+    '4335',
     'CAPTURED_ELSEWHERE',
     'approved; 1.00 of the authorization is captured elsewhere at once',
   ),
-  behaving('4000000000004343', 'VOIDED_ELSEWHERE', 'approved; it is canceled elsewhere at once'),
+  acting('4343', 'VOIDED_ELSEWHERE', 'approved; it is canceled elsewhere at once'),
 ];

@@ -11,7 +11,22 @@ import { bodyOf, project } from '../shared/payment/response.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
 import { onError } from '../shared/runtime/error-text.ts';
-import type { Behind } from './behind.ts';
+
+/**
+ * Whether a document may be older than its stream: called before the document is read. A Check takes its revision; true: later events may be stored.
+ * Throws as `lastRevision` of the event store.
+ */
+export type Behind = (paymentId: string) => Check;
+type Check = (revision: number) => boolean | Promise<boolean>;
+
+export const behindTheStream =
+  (store: Pick<EventStore, 'lastRevision'>): Behind =>
+  (paymentId) => {
+    const last = store.lastRevision(streamOf(paymentId));
+    // A request without a document never awaits `last`, whose rejection must not end the process.
+    last.catch(() => undefined);
+    return async (revision) => (await last) !== revision;
+  };
 
 export type QueryDeps = {
   store: EventStore;
@@ -50,9 +65,6 @@ const unavailable = onError(ReadModelsUnavailable, () => undefined);
 const fold = async ({ store }: QueryDeps, paymentId: string): Promise<FoundPayment | undefined> => {
   const readModel = await foldInSlices(await store.readStream(streamOf(paymentId)), project);
   if (readModel === undefined) return undefined;
-  return {
-    merchantId: readModel.merchantId,
-    revision: readModel.revision,
-    body: bodyOf(readModel),
-  };
+  const { merchantId, revision } = readModel;
+  return { merchantId, revision, body: bodyOf(readModel) };
 };

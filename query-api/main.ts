@@ -17,7 +17,7 @@ import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
 import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/signer.ts';
-import { behindTheStream } from './behind.ts';
+import { behindTheStream } from './get-payment.ts';
 import { registerQueryApi } from './routes.ts';
 
 const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {
@@ -33,12 +33,8 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   metrics.beforeScrape(() => metrics.readModelDifferences.set(readModels.damaged().length));
   const authHooks = await openAuthHooks(config, { log, metrics });
 
-  const app = buildApp({
-    log,
-    metrics,
-    maxInFlight: config.maxInFlight,
-    servedElsewhere: SERVICE_ROUTES,
-  });
+  const { maxInFlight } = config;
+  const app = buildApp({ log, metrics, maxInFlight, servedElsewhere: SERVICE_ROUTES });
   registerQueryApi(app, authHooks, {
     store,
     readModels,

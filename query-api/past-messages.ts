@@ -7,11 +7,7 @@ import { isWanted, messageAt } from '../shared/webhooks/message.ts';
 type Wanted = { eventTypes?: readonly string[] | undefined };
 
 /** Empty for an event that is not sent. */
-export const messageText = async (
-  states: PaymentStates,
-  event: LogEvent,
-  wanted: Wanted,
-): Promise<string> => {
+export const messageText = async (states: PaymentStates, event: LogEvent, wanted: Wanted) => {
   const message = await messageAt(states, event);
   if (message === undefined || !isWanted(wanted, message.type)) return '';
   // A body has no line breaks, so it can stand in one data line.

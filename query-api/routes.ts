@@ -69,22 +69,19 @@ export const QUERY_ROUTES: RoutesOf<'query-api', QueryDeps & WebhookEventDeps> =
   WEBHOOK_EVENT_ROUTES,
 );
 
-type QueryApi = QueryDeps & {
-  webhookSecret: WebhookSecret;
-};
-
 export const registerQueryApi = (
   app: FastifyInstance,
   authHooks: AuthHooks,
-  { webhookSecret, ...deps }: QueryApi,
+  { webhookSecret: secret, ...deps }: QueryDeps & { webhookSecret: WebhookSecret },
 ): void => {
   const { store, readModels } = deps;
   const webhookEvents = {
-    ...{ store, readModels },
+    store,
+    readModels,
     merchants: createMerchantLookup(store, readModels),
     states: followPaymentStates(store),
     streams: createStreams(app),
-    secret: webhookSecret,
+    secret,
   };
   registerRoutes(app, authHooks, QUERY_ROUTES, { ...deps, webhookEvents });
   registerDocs(app);

@@ -11,6 +11,7 @@ import {
   type StartedTestContainer,
   Wait,
 } from 'testcontainers';
+import { reasonOf } from '../shared/runtime/error-text.ts';
 import { type EngineService, engineServices, TRIAL_SECRET } from './compose-engines.ts';
 import { freePorts } from './free-ports.ts';
 
@@ -95,9 +96,7 @@ const runLane = async (args: string[]): Promise<number> => {
     const engines = await startEngines(containers);
     return await runTests(args.length > 0 ? args : SUITES, engines);
   } catch (error) {
-    process.stderr.write(
-      `containers lane failed: ${error instanceof Error ? error.message : error}\n`,
-    );
+    process.stderr.write(`containers lane failed: ${reasonOf(error)}\n`);
     return 1;
   } finally {
     await Promise.all(containers.map((container) => container.stop()));

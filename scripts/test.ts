@@ -159,9 +159,8 @@ if (!existsSync(JEST)) install();
 const args = process.argv.slice(2);
 const isLong = args.includes('--long');
 const onDisk = isLong || process.env.TMPDIR !== undefined;
-const folder = mkdtempSync(
-  join((onDisk ? undefined : memoryFolder()) ?? tmpdir(), 'payments-test-'),
-);
+const parent = (onDisk ? undefined : memoryFolder()) ?? tmpdir();
+const folder = mkdtempSync(join(parent, 'payments-test-'));
 const file = join(folder, 'report.json');
 const toFile = ['--json', `--outputFile=${file}`];
 const code = await runJest([...jestArgs(args, isLong), ...toFile], folder, isLong);

@@ -149,7 +149,7 @@ export type MadeElsewhere = {
   outcome: 'FOUND' | 'UNKNOWN';
   made: { paymentId: string; refundId?: string }[];
   reason?: string;
-  account?: string;
+  account?: string | undefined;
 };
 
 export type NoticeOrigin = { merchantId?: string | undefined; account?: string | undefined };

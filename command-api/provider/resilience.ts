@@ -15,7 +15,7 @@ import {
   type Unknown,
 } from './port.ts';
 
-type ResilienceOptions = {
+type Options = {
   address?: string | undefined;
   onCall?: (operation: string, outcome: string, seconds: number) => void;
   onResponse?: (operation: string, response: Said) => void;
@@ -60,10 +60,7 @@ const couldNotBeSent = (said: ProviderOutcome): boolean =>
   (said.reason ?? 'unreachable') === 'unreachable';
 
 /** Protects `execute`; other calls are only measured, the ledger's are not. */
-export const resilient = (
-  provider: Provider,
-  options: ResilienceOptions = {},
-): ResilientProvider => {
+export const resilient = (provider: Provider, options: Options = {}): ResilientProvider => {
   const { callsMax = 256, turnWaitMsMax = 1000, halfOpenAfterMs = 1000 } = options;
   const { nowMs = () => performance.now(), startTimer = startNodeTimer } = options;
   const { onCall = () => undefined, onResponse = () => undefined } = options;
@@ -79,14 +76,11 @@ export const resilient = (
     if (wasAway) onBack();
   };
 
-  const measured = async <T extends Said>(
-    operation: string,
-    call: () => Promise<T>,
-  ): Promise<T> => {
+  const measured = async <T extends Said>(name: string, call: () => Promise<T>): Promise<T> => {
     const startedAt = performance.now();
     const response = await call();
-    onCall(operation, response.outcome, (performance.now() - startedAt) / 1000);
-    onResponse(operation, response);
+    onCall(name, response.outcome, (performance.now() - startedAt) / 1000);
+    onResponse(name, response);
     if (response.outcome !== 'UNKNOWN' && response.outcome !== 'NOT_SENT') noteResponse();
     return response;
   };
@@ -155,18 +149,14 @@ export const resilient = (
   };
 };
 
-type Rejection = Extract<
-  NotSentReason,
-  'unauthorized' | 'forbidden' | 'rate_limited' | 'misconfigured'
->;
-
-const LINES: Record<Rejection, string> = {
+const LINES = {
   unauthorized: 'the provider rejects the key: nothing is charged until it has another one',
   forbidden: 'the provider rejects the operation: its key lacks the permission',
   rate_limited: 'the provider limits the rate of this account: operations are not carried out',
   misconfigured: 'the provider rejects the operation: the account is not set up for it',
-};
+} as const satisfies { [Reason in NotSentReason]?: string };
 
+type Rejection = keyof typeof LINES;
 export const REJECTIONS = Object.keys(LINES) as readonly Rejection[];
 
 const LOGGED_EVERY_MS = 60_000;

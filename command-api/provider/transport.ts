@@ -56,10 +56,7 @@ const parseResponse = (bytes: Buffer): unknown => {
 
 class TooLarge extends Error {}
 
-const readCapped = async (
-  body: Dispatcher.ResponseData['body'],
-  bytesMax: number,
-): Promise<Buffer> => {
+const readCapped = async (body: Dispatcher.ResponseData['body'], bytesMax: number) => {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body) {
@@ -74,14 +71,9 @@ const readCapped = async (
 type ConnectFailure = { code?: string; syscall?: string; errors?: ConnectFailure[] };
 
 /** An address with several IPs fails with one error for each. */
-const neverConnected = (failure: ConnectFailure): boolean => {
-  if (failure.errors !== undefined && failure.errors.length > 0)
-    return failure.errors.every(neverConnected);
-  return (
-    failure.code === 'UND_ERR_CONNECT_TIMEOUT' ||
-    failure.syscall === 'connect' ||
-    failure.syscall === 'getaddrinfo'
-  );
+const neverConnected = ({ errors: all = [], code, syscall = '' }: ConnectFailure): boolean => {
+  if (all.length > 0) return all.every(neverConnected);
+  return code === 'UND_ERR_CONNECT_TIMEOUT' || ['connect', 'getaddrinfo'].includes(syscall);
 };
 
 /** undici's own is up to a second late; it stays behind ours to give up the socket. */
@@ -144,17 +136,11 @@ const plain = (text: string): string => text.slice(0, SEARCHED_MAX).replace(/[^A
  */
 export const cleanCode = (code: string | null | undefined, card?: SentCard): string | undefined => {
   const kept = plain(code ?? '');
-  const holdsNumber =
-    card !== undefined && 'number' in card && digitsHoldCardNumber(kept, card.number);
+  const number = card && 'number' in card ? card.number : undefined;
+  const holdsNumber = number !== undefined && digitsHoldCardNumber(kept, number);
   const cryptogram = card?.threeDSecure?.cryptogram;
   const holdsCryptogram = cryptogram !== undefined && kept.includes(plain(cryptogram));
-  if (
-    kept === '' ||
-    holdsNumber ||
-    holdsCryptogram ||
-    TWELVE_DIGITS.test(kept) ||
-    holdsKnownCard(kept)
-  )
-    return undefined;
-  return kept.slice(0, 64);
+  const holdsOther = TWELVE_DIGITS.test(kept) || holdsKnownCard(kept);
+  const isSafe = kept !== '' && !holdsNumber && !holdsCryptogram && !holdsOther;
+  return isSafe ? kept.slice(0, 64) : undefined;
 };

@@ -16,20 +16,16 @@ const NEXT = new Map([
   [503, 'Wait a moment; `npx payments doctor` says what is the matter.'],
 ]);
 
-/** @type {Problem} */
-const UNREACHABLE = {
-  status: 0,
-  code: 'UNREACHABLE',
-  sentence: 'The service does not respond.',
-  details: [],
-  next: NEXT.get(0) ?? '',
-};
-
 /** @type {(status: number, body: { error?: string, message?: string, details?: readonly string[] }) => Problem} */
 const problemBy = (status, body) => {
   const { error = 'UNKNOWN', message = `The service responded ${status}.`, details = [] } = body;
   return { status, code: error, sentence: message, details, next: NEXT.get(status) ?? '' };
 };
+
+const UNREACHABLE = problemBy(0, {
+  error: 'UNREACHABLE',
+  message: 'The service does not respond.',
+});
 
 /** @param {Response} response */
 const problemOf = async (response) =>
@@ -132,11 +128,9 @@ export const followToResult = async (path, options) => {
  * @param {string} [method]
  */
 export const useRun = (path, method) => {
-  const [run, setRun] = useState(
-    /** @type {{ isRunning: boolean, progress?: P, result?: T, problem?: Problem }} */ ({
-      isRunning: false,
-    }),
-  );
+  /** @type {{ isRunning: boolean, progress?: P, result?: T, problem?: Problem }} */
+  const idle = { isRunning: false };
+  const [run, setRun] = useState(idle);
   const leaving = useRef(new AbortController());
   useEffect(() => () => leaving.current.abort(), []);
   const start = async () => {
@@ -184,8 +178,10 @@ const RETRY_MS = 2_000;
  */
 export const useAsk = (path, everyMs, read = ask) => {
   const [known, setKnown] = useState(
-    /** @type {{ path?: string, value?: T, problem?: Problem | undefined }} */ ({}),
+    /** @type {{ path?: string, value?: T | undefined, problem?: Problem }} */ ({}),
   );
+  /** @type {(one: typeof known) => typeof known} */
+  const currentOf = (one) => (one.path === path ? one : {});
   const [round, setRound] = useState(0);
   useEffect(() => {
     if (path === undefined) return;
@@ -195,12 +191,7 @@ export const useAsk = (path, everyMs, read = ask) => {
     const run = async () => {
       const outcome = await read(path, { signal: leaving.signal }).catch(() => undefined);
       if (outcome === undefined || leaving.signal.aborted) return;
-      setKnown((before) => {
-        const value = before.path === path ? before.value : undefined;
-        return outcome.ok
-          ? { path, value: outcome.value }
-          : { path, problem: outcome.problem, ...(value !== undefined && { value }) };
-      });
+      setKnown((before) => ({ path, value: currentOf(before).value, ...outcome }));
       const isAway = !outcome.ok && [0, 503].includes(outcome.problem.status);
       const waitMs = everyMs ?? (isAway ? RETRY_MS : undefined);
       if (waitMs !== undefined) timer = setTimeout(run, waitMs);
@@ -212,10 +203,6 @@ export const useAsk = (path, everyMs, read = ask) => {
     };
   }, [path, everyMs, round]);
   const again = useCallback(() => setRound((before) => before + 1), []);
-  const isCurrent = known.path === path;
-  return {
-    value: isCurrent ? known.value : undefined,
-    problem: isCurrent ? known.problem : undefined,
-    again,
-  };
+  const { value, problem } = currentOf(known);
+  return { value, problem, again };
 };

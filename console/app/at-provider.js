@@ -23,9 +23,7 @@ export const ProviderMark = ({ compared: { finding, why } }) => {
 /** @param {Compared} compared */
 export const entryText = ({ provider }) => {
   const { outcome, providerReference, failureCode, providerFailureCode } = provider;
-  return [outcome, providerReference, failureCode, providerFailureCode]
-    .filter((text) => text !== undefined)
-    .join(' ');
+  return [outcome, providerReference, failureCode, providerFailureCode].filter(Boolean).join(' ');
 };
 
 /** @type {(reconciliation: Reconciliation | undefined, operationId: unknown) => Compared | undefined} */

@@ -42,11 +42,10 @@ export const numberOf = (count, what) => `${counted(count)} ${what}${count === 1
 
 /** @type {(path: string, parameters?: Record<string, string | number | undefined>) => string} leaves out empty parameters */
 export const pathOf = (path, parameters = {}) => {
-  const given = Object.entries(parameters).filter(
-    ([, value]) => value !== undefined && value !== '',
-  );
-  const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-  return query === '' ? path : `${path}?${query}`;
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters))
+    if (value !== undefined && value !== '') query.set(name, String(value));
+  return query.size === 0 ? path : `${path}?${query}`;
 };
 
 /** @type {(id: string, revision?: number) => string} the page of a payment, at a revision */

@@ -39,13 +39,10 @@ export const liveAfter = (state, action) => {
   switch (action.kind) {
     case 'events': {
       const newer = action.events.toReversed();
-      const counted = {
-        seen: state.seen + newer.length,
-        thisSecond: state.thisSecond + newer.length,
-      };
-      return state.isPaused
-        ? { ...state, ...counted, waiting: newestFirst(newer, state.waiting) }
-        : { ...state, ...counted, shown: newestFirst(newer, state.shown) };
+      const list = state.isPaused ? 'waiting' : 'shown';
+      const seen = state.seen + newer.length;
+      const thisSecond = state.thisSecond + newer.length;
+      return { ...state, seen, thisSecond, [list]: newestFirst(newer, state[list]) };
     }
     case 'pause': {
       if (action.isPaused) return { ...state, isPaused: true };
@@ -70,6 +67,7 @@ export const useLiveEvents = (from) => {
   useEffect(() => {
     const leaving = new AbortController();
     const { signal } = leaving;
+    const path = pathOf('/audit/v1/events/stream', { from });
     /** @type {ShownEvent[]} */
     let arrived = [];
     /** @type {string | undefined} */
@@ -89,11 +87,7 @@ export const useLiveEvents = (from) => {
     const run = async () => {
       while (!signal.aborted) {
         const headers = last === undefined ? {} : { 'last-event-id': last };
-        const problem = await follow(pathOf('/audit/v1/events/stream', { from }), {
-          headers,
-          signal,
-          onEvent,
-        });
+        const problem = await follow(path, { headers, signal, onEvent });
         if (signal.aborted) return;
         act({ kind: 'lost', problem });
         // A token that may not read the log, or has expired, would be rejected again.

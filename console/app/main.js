@@ -8,7 +8,7 @@ import { MerchantPage } from './pages/merchant.js';
 import { OperatePage } from './pages/operate.js';
 import { PaymentPage } from './pages/payment.js';
 import { VerifyPage } from './pages/verify.js';
-import { Clock, formOf, html } from './parts.js';
+import { Clock, formOf, html, Links } from './parts.js';
 import { usePlace } from './router.js';
 import { closeSession, currentSession, hasScope, openSession, startSession } from './session.js';
 
@@ -28,8 +28,9 @@ const MORE = { payments: { title: 'Payment', scope: 'audit:read', component: Pay
 /** @type {ReadonlyMap<string, Page>} */
 const ALL = new Map(Object.entries({ ...PAGES, ...MORE }));
 
-const firstPage = () =>
-  Object.entries(PAGES).find(([, { scope }]) => hasScope(scope))?.[0] ?? 'live';
+const offered = () => Object.entries(PAGES).filter(([, { scope }]) => hasScope(scope));
+
+const firstPage = () => offered()[0]?.[0] ?? 'live';
 
 const useSession = () => {
   const [session, setSession] = useState(currentSession);
@@ -89,12 +90,7 @@ const skipHead = (event) => {
 /** @param {{ current: string }} props */
 const Navigation = ({ current }) => html`<nav aria-label="Pages">
   <ul>
-    ${Object.entries(PAGES)
-      .filter(([, { scope }]) => hasScope(scope))
-      .map(
-        ([name, { title }]) =>
-          html`<li><a href=${`/console/${name}`} aria-current=${name === current ? 'page' : undefined}>${title}</a></li>`,
-      )}
+    <${Links} root="/console" pages=${offered()} current=${current} />
     <li><a href="/docs">API</a></li>
   </ul>
 </nav>`;

@@ -54,7 +54,7 @@ export const Finding = ({ isGood, children }) =>
   html`<p class=${isGood ? 'finding good' : 'finding bad'} role="status"><span aria-hidden="true">${isGood ? '✓' : '✕'}</span> ${children}</p>`;
 
 /** @param {{ problem: Problem | undefined, again?: () => void }} props */
-export const ProblemBox = ({ problem, again }) =>
+export const Failed = ({ problem, again }) =>
   problem === undefined
     ? null
     : html`<div class="problem" role="alert">
@@ -100,7 +100,7 @@ export const Waiting = ({ what }) => html`<p class="waiting" role="status">Readi
  */
 export const Shown = ({ loaded: { value, problem, again }, what, children }) => {
   const wait = problem === undefined && html`<${Waiting} what=${what} />`;
-  return html`<${ProblemBox} problem=${problem} again=${again} />${value === undefined ? wait : children(value)}`;
+  return html`<${Failed} problem=${problem} again=${again} />${value === undefined ? wait : children(value)}`;
 };
 
 /** @param {{ id: string, revision?: number }} props */
@@ -133,6 +133,13 @@ export const Table = ({ label, columns, caption, children }) =>
     <thead><tr>${columns.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
     ${children}
   </table></div>`;
+
+/** @param {{ root: string, pages: readonly [string, { title: string }][], current: string }} props */
+export const Links = ({ root, pages, current }) =>
+  pages.map(([name, { title }]) => {
+    const isCurrent = name === current ? 'page' : undefined;
+    return html`<li><a href=${`${root}/${name}`} aria-current=${isCurrent}>${title}</a></li>`;
+  });
 
 /** @param {{ id: string, children?: unknown }} props */
 export const ToPayment = ({ id, children }) => html`<a href=${paymentPage(id)}>${children}</a>`;

@@ -12,6 +12,10 @@ const optionsOf = (element, hasLag) => {
     element.style.color = `var(${name})`;
     return getComputedStyle(element).color;
   };
+  /** @type {(plot: unknown, at: number[]) => string[]} */
+  const seconds = (_plot, at) => at.map((second) => `${second} s`);
+  const events = { label: 'events a second', stroke: color('--accent'), width: 2 };
+  const behind = { label: 'events behind', stroke: color('--bad'), width: 2, dash: [6, 4] };
   const axis = { stroke: color('--soft'), grid: { stroke: color('--line') } };
   return {
     width: element.clientWidth,
@@ -19,21 +23,8 @@ const optionsOf = (element, hasLag) => {
     cursor: { show: false },
     legend: { show: true, live: false },
     scales: { x: { time: false } },
-    axes: [
-      {
-        ...axis,
-        values: (/** @type {unknown} */ _plot, /** @type {number[]} */ at) =>
-          at.map((s) => `${s} s`),
-      },
-      axis,
-    ],
-    series: [
-      {},
-      { label: 'events a second', stroke: color('--accent'), width: 2 },
-      ...(hasLag
-        ? [{ label: 'events behind', stroke: color('--bad'), width: 2, dash: [6, 4] }]
-        : []),
-    ],
+    axes: [{ ...axis, values: seconds }, axis],
+    series: [{}, events, ...(hasLag ? [behind] : [])],
   };
 };
 

@@ -1,14 +1,7 @@
 /** A client of Kafka that can be dropped: nothing that it was sending arrives after that. */
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import {
-  type ISocketFactory,
-  Kafka,
-  logLevel,
-  Partitioners,
-  type Producer,
-  type SASLOptions,
-} from 'kafkajs';
+import { type ISocketFactory, Kafka, logLevel, Partitioners, type SASLOptions } from 'kafkajs';
 import { within } from '../../shared/runtime/back-off.ts';
 import { correct } from './kafkajs-corrections.ts';
 import { FeedUnavailable, MessageTooLarge } from './port.ts';
@@ -59,10 +52,8 @@ const reasonOf = (error: unknown): string => {
   return CAUSES.find(([words]) => words.test(text))?.[1] ?? text;
 };
 
-const saslOf = ({ sasl }: KafkaOptions): { sasl?: SASLOptions } =>
-  sasl === undefined
-    ? {}
-    : { sasl: { ...sasl, mechanism: sasl.mechanism.toLowerCase() } as SASLOptions };
+const saslOf = ({ sasl }: KafkaOptions) =>
+  sasl && { sasl: { ...sasl, mechanism: sasl.mechanism.toLowerCase() } as SASLOptions };
 
 const TOO_LARGE = ['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'];
 
@@ -71,8 +62,7 @@ const isTooLarge = (error: unknown): boolean =>
 
 const asFeedError = (what: string, error: unknown): Error => {
   const text = `Kafka: could not ${what} (${reasonOf(error)})`;
-  if (isTooLarge(error)) return new MessageTooLarge(text);
-  return new FeedUnavailable(text);
+  return isTooLarge(error) ? new MessageTooLarge(text) : new FeedUnavailable(text);
 };
 
 const droppedError = (): Error => new Error('this client was dropped');
@@ -88,11 +78,11 @@ export const openConnection = (options: KafkaOptions, timeoutsMs: typeof TIMEOUT
   // kafkajs retries a send that this service has given up, on new connections, and such messages would arrive
   // after newer ones. A dropped client therefore gets no socket.
   const socketFactory: ISocketFactory = ({ host, port, onConnect }) => {
-    const socket = (
+    const socket =
       tls === undefined
         ? connect({ host, port }, onConnect)
-        : connectTls({ host, port, ...serverNameOf(host), ca: tls.ca }, onConnect)
-    ).setKeepAlive(true, 60_000);
+        : connectTls({ host, port, ...serverNameOf(host), ca: tls.ca }, onConnect);
+    socket.setKeepAlive(true, 60_000);
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
     if (dropped.signal.aborted) socket.destroy(droppedError());
@@ -133,7 +123,7 @@ export const openConnection = (options: KafkaOptions, timeoutsMs: typeof TIMEOUT
   return {
     admin: () => kafka.admin(),
     inTime,
-    producer: async (): Promise<Producer> => {
+    producer: async () => {
       if (!connected) await inTime('connect', timeoutsMs.admin, producer.connect());
       connected = true;
       return producer;
@@ -158,5 +148,3 @@ export const pingKafka = async (options: KafkaOptions): Promise<void> => {
     client.drop();
   }
 };
-
-export type KafkaConnection = ReturnType<typeof openConnection>;

@@ -1,12 +1,7 @@
 /** The event feed on Kafka. Sends of kafkajs must not overlap, and go on when they are given up. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';
-import {
-  type KafkaConnection,
-  type KafkaOptions,
-  openConnection,
-  TIMEOUTS_MS,
-} from './kafka-connection.ts';
+import { type KafkaOptions, openConnection, TIMEOUTS_MS } from './kafka-connection.ts';
 import {
   type EventFeed,
   FeedUnavailable,
@@ -19,17 +14,15 @@ import {
 
 /** With as many brokers, an acknowledgement needs two of them. */
 const REPLICAS_MAX = 3;
+const FOR_EVER = [
+  { name: 'cleanup.policy', value: 'delete' },
+  { name: 'retention.ms', value: '-1' },
+];
 const TOPIC_SETTINGS: Record<Topic, { name: string; value: string }[]> = {
   // Events are never deleted unless an operator sets it so: a new consumer starts at the first one.
-  events: [
-    { name: 'cleanup.policy', value: 'delete' },
-    { name: 'retention.ms', value: '-1' },
-  ],
+  events: FOR_EVER,
   state: [{ name: 'cleanup.policy', value: 'compact' }],
-  seals: [
-    { name: 'cleanup.policy', value: 'delete' },
-    { name: 'retention.ms', value: '-1' },
-  ],
+  seals: FOR_EVER,
 };
 
 const UNKNOWN_TOPIC = 'UNKNOWN_TOPIC_OR_PARTITION';
@@ -90,6 +83,8 @@ const findPartitions = async (
   return waitForLeaders(admin, names, ended);
 };
 
+type KafkaConnection = ReturnType<typeof openConnection>;
+
 export const kafkaFeed = (options: KafkaOptions): EventFeed => {
   const timeoutsMs = { ...TIMEOUTS_MS, ...options.timeoutsMs };
   const names = new Map(TOPICS.map((topic) => [topicName(options.topicPrefix, topic), topic]));
@@ -120,9 +115,8 @@ export const kafkaFeed = (options: KafkaOptions): EventFeed => {
           return await client.inTime('find or make the topics', timeoutsMs.admin, found);
         } finally {
           ended = true;
-          await client
-            .inTime('disconnect', timeoutsMs.close, admin.disconnect())
-            .catch(() => undefined);
+          const left = client.inTime('disconnect', timeoutsMs.close, admin.disconnect());
+          await left.catch(() => undefined);
         }
       }),
     overtake: async () => {
@@ -138,13 +132,10 @@ export const kafkaFeed = (options: KafkaOptions): EventFeed => {
           topic: topicName(options.topicPrefix, topic),
           acks: -1,
           timeout: timeoutsMs.request,
-          messages: messages.map(({ partition, key, value, headers, timestampMs }) => ({
-            partition,
-            key,
-            value,
-            headers: { ...headers },
-            timestamp: String(timestampMs),
-          })),
+          messages: messages.map(({ partition, key, value, headers, timestampMs }) => {
+            const timestamp = String(timestampMs);
+            return { partition, key, value, headers: { ...headers }, timestamp };
+          }),
         });
         await client.inTime('send', timeoutsMs.send, sent);
       }),

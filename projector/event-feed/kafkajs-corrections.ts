@@ -58,16 +58,13 @@ const checkOnlyWherePending = ({ connectionPoolBuilder }: Cluster): void => {
  */
 const followUnder = (transactionalId: string, cluster: Cluster): void => {
   const findController = cluster.findControllerBroker.bind(cluster);
-  const coordinatorType = TRANSACTION_COORDINATOR;
-  const takeNextEpoch: Broker['initProducerId'] = async (of) => {
-    const coordinator = await cluster.findGroupCoordinator({
-      groupId: transactionalId,
-      coordinatorType,
-    });
+  const group = { groupId: transactionalId, coordinatorType: TRANSACTION_COORDINATOR };
+  const initProducerId: Broker['initProducerId'] = async (of) => {
+    const coordinator = await cluster.findGroupCoordinator(group);
     return coordinator.initProducerId({ ...of, transactionalId });
   };
   cluster.findControllerBroker = async () =>
-    Object.assign(Object.create(await findController()), { initProducerId: takeNextEpoch });
+    Object.assign(Object.create(await findController()), { initProducerId });
 };
 
 /** Before the first `producer()` or `admin()`. Throws Error for another version of kafkajs. */

@@ -53,11 +53,12 @@ type Texts = { [name: string]: unknown };
 
 /** Masks card numbers in these texts (gaps §4, ADR-0124). */
 const masked = <T extends Texts>(object: T, names: readonly string[]): T => {
-  const texts = names
-    .map((name) => [name, object[name]])
-    .filter((entry): entry is [string, string] => typeof entry[1] === 'string')
-    .map(([name, text]) => [name, withoutCardNumbers(text)]);
-  return { ...object, ...Object.fromEntries(texts) };
+  const copy: Texts = { ...object };
+  for (const name of names) {
+    const text = copy[name];
+    if (typeof text === 'string') copy[name] = withoutCardNumbers(text);
+  }
+  return copy as T;
 };
 
 type OrderTexts = Texts & {

@@ -42,17 +42,13 @@ const itemSeen = z.object({
   goodsType: item.goodsType,
 });
 
+const { storeId, initiatedBy, externalMerchantId } = details.source.unwrap().shape;
+
 const orderSeen = {
   merchantReference: details.merchantReference,
   goodsType: details.goodsType,
   productItems: z.array(itemSeen).optional(),
-  source: z
-    .object({
-      storeId: details.source.unwrap().shape.storeId,
-      initiatedBy: details.source.unwrap().shape.initiatedBy,
-      externalMerchantId: details.source.unwrap().shape.externalMerchantId,
-    })
-    .optional(),
+  source: z.object({ storeId, initiatedBy, externalMerchantId }).optional(),
   metadata: details.metadata.describe("The merchant's own names and values"),
 };
 
@@ -73,11 +69,10 @@ const approved = z.object({ ...operation, providerReference: approval.providerRe
 const authorizationExpiresAt = approval.authorizationExpiresAt.describe(
   'When the authorization ends, where the provider tells it',
 );
+const { releasedAmount } = paymentSchemas.PaymentCaptured.shape;
 const requested = z.object(operation);
-const noted = z.object({
-  ...operation,
-  outcome: paymentSchemas.PaymentOutcomeConfirmed.shape.outcome,
-});
+const { outcome } = paymentSchemas.PaymentOutcomeConfirmed.shape;
+const noted = z.object({ ...operation, outcome });
 
 export const publicEventData = {
   PaymentCreated: z.object({
@@ -91,10 +86,7 @@ export const publicEventData = {
   PaymentProviderOpened: paymentSchemas.PaymentProviderOpened,
   PaymentAuthenticationRequested: paymentSchemas.PaymentAuthenticationRequested,
   PaymentAuthorized: z.object({ ...approved.shape, authorizationExpiresAt }),
-  PaymentCaptured: z.object({
-    ...approved.shape,
-    releasedAmount: paymentSchemas.PaymentCaptured.shape.releasedAmount,
-  }),
+  PaymentCaptured: z.object({ ...approved.shape, releasedAmount }),
   PaymentVoided: approved,
   PaymentRefunded: approved,
   PaymentFailed: declined,
@@ -195,13 +187,13 @@ export const publicSealData = {
 
 export type MessageType = PaymentEventType | 'PaymentState' | SealEvent['type'];
 
+const TYPES = [...Object.keys(publicEventData), 'PaymentState', ...Object.keys(publicSealData)];
+
 /** Every type is at its first version. */
-export const MESSAGE_VERSIONS = Object.fromEntries(
-  [...Object.keys(publicEventData), 'PaymentState', ...Object.keys(publicSealData)].map((type) => [
-    type,
-    1,
-  ]),
-) as Record<MessageType, number>;
+export const MESSAGE_VERSIONS = Object.fromEntries(TYPES.map((type) => [type, 1])) as Record<
+  MessageType,
+  number
+>;
 
 /** CloudEvents 1.0, with extensions of this service. */
 export const envelope = z.object({

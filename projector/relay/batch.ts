@@ -21,10 +21,7 @@ const isOfSeals = (recorded: RecordedEvent): recorded is RecordedEvent<SealEvent
   isSealEvent(recorded.event);
 
 /** Throws Error for an event of another family. */
-export const sealMessageOf = (
-  event: RecordedEvent,
-  { seals }: RelayCheckpoint['partitions'],
-): FeedMessage => {
+export const sealMessageOf = (event: RecordedEvent, { seals }: RelayCheckpoint['partitions']) => {
   if (!isOfSeals(event)) throw new Error(`${event.event.type} is no seal`);
   return sealMessage(event, { partition: partitionOf(SEALS_KEY, seals) });
 };

@@ -4,6 +4,7 @@ import type { LogEvent } from '../../shared/event-store/port.ts';
 import type { KeyDocument } from '../../shared/key-document.ts';
 import { PARTITIONS_DEFAULT, type Partitions } from '../event-feed/port.ts';
 
+const { seals: SEALS_DEFAULT } = PARTITIONS_DEFAULT;
 const count = z.int().min(0);
 const partitions = z.int().min(1);
 
@@ -34,13 +35,10 @@ export const checkpointAtStart = (counts: Partitions): RelayCheckpoint => ({
 });
 
 /** `seals`: the count of that topic now. Throws Error when damaged: a guess could send or skip messages. */
-export const parseCheckpoint = (
-  text: string,
-  seals = PARTITIONS_DEFAULT.seals,
-): RelayCheckpoint => {
+export const parseCheckpoint = (text: string, seals = SEALS_DEFAULT): RelayCheckpoint => {
   try {
     const stored = JSON.parse(text);
-    // Nothing was sent to the seals topic by the earlier version that wrote no count of it.
+    // The earlier version that wrote no count of the seals topic sent nothing to it.
     stored.partitions.seals ??= seals;
     const checkpoint = relayCheckpoint.parse(stored);
     if (checkpoint.counters.length === checkpoint.partitions.events) return checkpoint;
@@ -65,11 +63,8 @@ export const noteParked = (
       `${PARKED_MAX} payments are parked, and no more can be noted: is this an earlier version of the service than the one that wrote the events? The last reason: ${reason}`,
     );
   }
-  const first = {
-    from: revision,
-    reason: reason.slice(0, REASON_CHARS_MAX),
-    since: new Date().toISOString(),
-  };
+  const since = new Date().toISOString();
+  const first = { from: revision, reason: reason.slice(0, REASON_CHARS_MAX), since };
   parked[paymentId] = { ...(parking ?? first), to: revision };
 };
 
@@ -90,11 +85,7 @@ export const noteSent = (
 };
 
 /** Puts the payment behind the others: those are tried before it. */
-export const noteStillParked = (
-  { parked }: RelayCheckpoint,
-  paymentId: string,
-  reason: string,
-): void => {
+export const noteStillParked = ({ parked }: RelayCheckpoint, paymentId: string, reason: string) => {
   const parking = parked[paymentId];
   if (parking === undefined) return;
   delete parked[paymentId];
@@ -139,13 +130,11 @@ export const openOwnCheckpoint = (document: KeyDocument) => {
     take: async (counts: Partitions): Promise<RelayCheckpoint> => {
       const stored = await document.load();
       version = stored?.version ?? 0;
-      const found =
-        stored === undefined
-          ? checkpointAtStart(counts)
-          : parseCheckpoint(stored.text, counts.seals);
-      await save(found);
+      const found = stored && parseCheckpoint(stored.text, counts.seals);
+      const first = found ?? checkpointAtStart(counts);
+      await save(first);
       isTaken = true;
-      return found;
+      return first;
     },
     leave: (): void => {
       seen = known();

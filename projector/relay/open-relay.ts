@@ -8,6 +8,7 @@ import type { Projector } from '../compose.ts';
 import { RelayNotReady } from '../errors.ts';
 import { tracedFeed } from '../traces.ts';
 import { type Relay, startRelay } from './relay.ts';
+import type { RelayStatus } from './status.ts';
 
 type OpenRelay = {
   config: Pick<Config, 'kafka' | 'mongoUrl'>;
@@ -18,14 +19,12 @@ type OpenRelay = {
   projector: Pick<Projector, 'status'>;
 };
 
+const counts = { published: 0, restarts: 0 };
+const OFF: RelayStatus = { state: 'off', checkpoint: null, parked: 0, counts };
+
 /** No checkpoint moves: a broker that is set later gets every event from the first one on. */
 export const noRelay = (): Relay => ({
-  status: () => ({
-    state: 'off',
-    checkpoint: null,
-    parked: 0,
-    counts: { published: 0, restarts: 0 },
-  }),
+  status: () => OFF,
   lag: async () => undefined,
   partitions: () => undefined,
   parked: async () => ({}),

@@ -1,12 +1,19 @@
-/** Sends events in batches, and parks a payment at an event that cannot be sent. */
+/** Sends events in batches, parks a payment at an event that cannot be sent, and sends its events later. */
+import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import type { PaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent } from '../../shared/event-store/port.ts';
-import { paymentOf } from '../../shared/payment/payment-events.ts';
+import { paymentOf, streamOf } from '../../shared/payment/payment-events.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { type EventFeed, MessageTooLarge } from '../event-feed/port.ts';
 import { checkpointHashOf } from '../subscription.ts';
 import { addEvent, type Batch, batchFrom, isFull } from './batch.ts';
-import { noteParked, type OwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
+import {
+  noteParked,
+  noteSent,
+  noteStillParked,
+  type OwnCheckpoint,
+  type RelayCheckpoint,
+} from './checkpoint.ts';
 
 export type Publisher = {
   store: Pick<EventStore, 'readStream'>;
@@ -70,7 +77,7 @@ const flushInParts = async (own: Publisher, batch: Batch, sending: Sending): Pro
   }
 };
 
-export const sendAll = async (
+const sendAll = async (
   own: Publisher,
   events: readonly LogEvent[],
   sending: Sending,
@@ -103,24 +110,18 @@ const moveTo = (checkpoint: RelayCheckpoint, event: LogEvent): void => {
  * Saved before any later message is sent: the log alone does not show which events are left out, and a
  * message that is sent again has the number that it had.
  */
-const park = async (
-  { checkpoint, logger }: Publisher,
-  event: LogEvent,
-  reason: string,
-): Promise<void> => {
+const park = async ({ checkpoint, logger }: Publisher, event: LogEvent, reason: string) => {
   const { stream, revision } = event;
   const paymentId = paymentOf(stream);
   const { next } = batchFrom(checkpoint.value());
   if (paymentId !== undefined) noteParked(next, paymentId, event, reason);
   moveTo(next, event);
   await checkpoint.save(next);
-  if (paymentId === undefined)
-    logger.error({ stream, revision, reason }, 'seal left out: the relay cannot send it');
-  else
-    logger.error(
-      { paymentId, revision, reason },
-      'payment parked: the relay cannot send its event',
-    );
+  const [about, line] =
+    paymentId === undefined
+      ? [{ stream }, 'seal left out: the relay cannot send it']
+      : [{ paymentId }, 'payment parked: the relay cannot send its event'];
+  logger.error({ ...about, revision, reason }, line);
 };
 
 /** Throws what the engines throw, and Error while messages of a parked payment are unacknowledged. */
@@ -129,4 +130,66 @@ export const send = async (own: Publisher, events: LogEvent[]): Promise<void> =>
     throw new Error('messages of a parked payment are without acknowledgement');
   const leaveOut = (event: LogEvent, reason: string) => park(own, event, reason);
   await sendAll(own, events, { note: moveTo, leaveOut });
+};
+
+export type Retried = { paymentId: string; sent: boolean; at?: number; reason?: string };
+
+class StillParked extends Error {}
+
+const SENT = 'payment no longer parked: the relay has sent the events it had left out';
+
+/**
+ * The number of a message follows from those sent before it, so messages of a parked payment without
+ * acknowledgement are sent again before anything else (ADR-0046). The log alone does not show that it is being
+ * sent: the checkpoint names it before its first message leaves. Returns why the payment stays parked.
+ */
+const sendOne = async (own: Publisher, paymentId: string): Promise<string | undefined> => {
+  const { store, checkpoint, logger } = own;
+  const parking = checkpoint.value().parked[paymentId];
+  if (parking === undefined) return undefined;
+  try {
+    const stream = await store.readStream(streamOf(paymentId));
+    if (checkpoint.value().sending !== paymentId)
+      await checkpoint.save({ ...checkpoint.value(), sending: paymentId });
+    const leftOut = stream.slice(parking.from, parking.to + 1);
+    await sendAll(own, leftOut, {
+      note: (next, event) => noteSent(next, paymentId, event),
+      leaveOut: async (_event, reason) => {
+        throw new StillParked(reason);
+      },
+    });
+  } catch (error) {
+    if (error instanceof UnreadableStream || error instanceof StillParked) return error.message;
+    throw error;
+  }
+  logger.info({ paymentId }, SENT);
+  return undefined;
+};
+
+/**
+ * One that stays parked goes behind the others. Every message of the log has to be acknowledged. Throws
+ * what the engines throw; then `finishParked` comes before anything else.
+ */
+export const sendParked = async (own: Publisher, paymentIds: readonly string[]) => {
+  const { checkpoint } = own;
+  const retried: Retried[] = [];
+  for (const paymentId of paymentIds) {
+    const reason = await sendOne(own, paymentId);
+    const at = checkpoint.value().parked[paymentId]?.from;
+    const stopped = reason !== undefined && at !== undefined ? { at, reason } : {};
+    retried.push({ paymentId, sent: reason === undefined, ...stopped });
+  }
+  const { next } = batchFrom(checkpoint.value());
+  for (const { paymentId, reason } of retried)
+    if (reason !== undefined) noteStillParked(next, paymentId, reason);
+  const isNamed = next.sending !== undefined;
+  delete next.sending;
+  if (isNamed || retried.some(({ sent }) => !sent)) await checkpoint.save(next);
+  return retried;
+};
+
+/** Sends again what a crash or a fault left without acknowledgement. Throws what the engines throw. */
+export const finishParked = async (own: Publisher): Promise<void> => {
+  const { sending } = own.checkpoint.value();
+  if (sending !== undefined) await sendParked(own, [sending]);
 };

@@ -17,8 +17,15 @@ import { type EventFeed, type Partitions, TOPICS } from '../event-feed/port.ts';
 import { createLag, type Lag } from '../lag.ts';
 import { misfitOf, runSubscription, type Subscription } from '../subscription.ts';
 import { openOwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
-import { overtake, type Publisher, send, silentForMs } from './publisher.ts';
-import { finishParked, type Retried, sendParked } from './send-parked.ts';
+import {
+  finishParked,
+  overtake,
+  type Publisher,
+  type Retried,
+  send,
+  sendParked,
+  silentForMs,
+} from './publisher.ts';
 import { type RelayStatus, stateOf } from './status.ts';
 
 export type RelayOptions = {
@@ -88,14 +95,13 @@ type Running = Publisher & {
 const waitForTurn = async (relay: Running): Promise<void> => {
   const { checkpoint, mayRun, waitsMs, stopping } = relay;
   checkpoint.leave();
-  // A document that cannot be read is reported where the checkpoint is taken.
-  await checkpoint.read().catch(() => undefined);
-  while (!mayRun()) {
-    relay.standingBy = true;
-    await delay(waitsMs.standBy, undefined, { signal: stopping.signal });
+  for (;;) {
+    // A document that cannot be read is reported where the checkpoint is taken.
     await checkpoint.read().catch(() => undefined);
+    relay.standingBy = !mayRun();
+    if (!relay.standingBy) return;
+    await delay(waitsMs.standBy, undefined, { signal: stopping.signal });
   }
-  relay.standingBy = false;
 };
 
 const findPartitions = async (relay: Running): Promise<Partitions> => {
@@ -164,11 +170,8 @@ const rejectNotReady = (relay: Running, subscription: Subscription): void => {
     throw new StandingBy('another process relays');
   if (state === 'halted') throw new RelayNotReady(`the relay has halted: ${error}`);
   if (relay.allAcknowledged && state === 'running') return;
-  throw new RelayNotReady(
-    state === 'backing-off'
-      ? `the relay backs off (${error}); it tries parked payments once it has caught up`
-      : `the relay is ${state}; it tries parked payments once it has caught up`,
-  );
+  const now = state === 'backing-off' ? `backs off (${error})` : `is ${state}`;
+  throw new RelayNotReady(`the relay ${now}; it tries parked payments once it has caught up`);
 };
 
 const retry = async (relay: Running, paymentId: string | undefined): Promise<Retried[]> => {

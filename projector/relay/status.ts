@@ -46,7 +46,7 @@ type Measured = { status(): RelayStatus; lag(): Promise<Lag | undefined> };
 export const relayState = (relay: Pick<Measured, 'status'>): EngineState => {
   const { state, parked, error } = relay.status();
   if (state === 'off') return { state };
-  return { state, parked, ...(error === undefined ? {} : { reason: error }) };
+  return { state, parked, ...(error !== undefined && { reason: error }) };
 };
 
 export const watchRelayMetrics = (metrics: Metrics, relay: Measured): void => {

@@ -23,18 +23,15 @@ const escaped = (text: string): string =>
 
 const html = (text: string): string => escaped(text).replace(/`([^`]+)`/g, '<code>$1</code>');
 
-const entry = (
-  code: string,
-  status: number,
-  message: string,
-  { means, todo, stored }: ErrorEntry,
-): string => {
+const entry = (code: string, status: number, message: string, about: ErrorEntry): string => {
+  const { means, todo, stored } = about;
   const anchor = anchorOf(code);
   return `<section id="${anchor}">
 <h2><a href="#${anchor}">${code}</a> <small>${status}</small></h2>
 <p><em>${escaped(message)}</em></p>
 <p>${html(means)}</p>
-<dl><dt>What to do</dt><dd>${html(todo)}</dd><dt>What was stored</dt><dd>${html(stored)}</dd></dl>
+<dl class="facts"><div><dt>What to do</dt><dd>${html(todo)}</dd></div>
+<div><dt>What was stored</dt><dd>${html(stored)}</dd></div></dl>
 </section>`;
 };
 
@@ -47,11 +44,11 @@ const errorsHtml = (): string => `<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Errors · Payments API</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="/docs/page.css">
+<link rel="stylesheet" href="${CONSOLE_PATH}/app/style.css">
 </head>
 <body>
-<header class="page"><a class="name" href="/docs">Payments</a><nav><a href="/docs">API</a></nav></header>
-<main class="text">
+<header><a class="name" href="/docs">Payments</a><nav><a href="/docs">API</a></nav></header>
+<main>
 <h1>Errors</h1>
 <p>Every response that is not a success has <code>error</code>, <code>message</code>, <code>details</code> and <code>timestamp</code>, and a <code>Link</code> header that leads here. <code>error</code> is stable: switch on it.</p>
 ${ERROR_CODES.map((code) => entry(code, statusOf(code), messageOf(code), ERROR_GUIDE[code])).join('\n')}

@@ -33,6 +33,7 @@ const NOT_MINOR = `${NOT_POSITIVE} of minor units: 2500 is 25 dollars`;
 const TEXT_UNITS_MAX = 255;
 const TOO_LONG = `must be at most ${TEXT_UNITS_MAX} characters`;
 
+type Texts = readonly string[];
 type Issue = { readonly input?: unknown };
 
 const isAbsent = (input: unknown): boolean => input === undefined || input === null;
@@ -47,9 +48,7 @@ const short = (text: z.ZodString) =>
   text
     // So no text that is searched for cards or parsed is as long as a whole body.
     .refine((value) => value.length <= TEXT_UNITS_MAX, { error: TOO_LONG, abort: true })
-    .meta({
-      maxLength: TEXT_UNITS_MAX,
-    });
+    .meta({ maxLength: TEXT_UNITS_MAX });
 
 export const requiredText = () => short(z.string({ error: requiredOr(NOT_TEXT) }).min(1, REQUIRED));
 
@@ -60,9 +59,7 @@ export const noteText = (description: string) =>
     .refine((text) => !holdsLongNumber(text), {
       error: 'must not hold a run of 12 digits or more: no card number may be kept',
     })
-    .refine((text) => !text.includes('@'), {
-      error: 'must not hold an @: no e-mail address may be kept',
-    })
+    .refine((text) => !text.includes('@'), 'must not hold an @: no e-mail address may be kept')
     .meta({ description });
 
 export const shortText = () => short(z.string({ error: NOT_TEXT }));
@@ -76,23 +73,19 @@ export const requiredPattern = (pattern: RegExp, format: string) =>
     .min(1, REQUIRED)
     .regex(pattern, `must be ${format}`);
 
-const oneOf = (values: readonly string[]) => `must be one of ${values.join(', ')}`;
+const notOneOf = (input: unknown, values: Texts) =>
+  typeof input === 'string' ? `must be one of ${values.join(', ')}` : NOT_TEXT;
 
-export const requiredChoice = <const T extends readonly string[]>(values: T) =>
+export const requiredChoice = <const T extends Texts>(values: T) =>
   z.enum(values, {
-    error: ({ input }: Issue) => {
-      if (isAbsent(input) || input === '') return REQUIRED;
-      return typeof input === 'string' ? oneOf(values) : NOT_TEXT;
-    },
+    error: ({ input }: Issue) =>
+      isAbsent(input) || input === '' ? REQUIRED : notOneOf(input, values),
   });
 
-export const choice = <const T extends readonly string[]>(values: T) =>
-  z.enum(values, {
-    error: ({ input }: Issue) => (typeof input === 'string' ? oneOf(values) : NOT_TEXT),
-  });
+export const choice = <const T extends Texts>(values: T) =>
+  z.enum(values, { error: ({ input }: Issue) => notOneOf(input, values) });
 
-export const optionalChoice = <const T extends readonly string[]>(values: T) =>
-  choice(values).optional();
+export const optionalChoice = <const T extends Texts>(values: T) => choice(values).optional();
 
 /** The API document shows a number, although an address holds a text. */
 export const asNumber = (minimum: number, maximum?: number) => ({
@@ -141,14 +134,13 @@ export const positiveInteger = () =>
 
 export const optionalPositiveInteger = () => fromOne(z.number({ error: notPositive })).optional();
 
+const { MAX_SAFE_INTEGER: COUNT_MAX } = Number;
+
 /** For numbers that are kept and that no later rule checks. */
 export const countableInteger = () =>
   positiveInteger()
-    .refine(
-      (value) => value <= Number.MAX_SAFE_INTEGER,
-      `must be at most ${Number.MAX_SAFE_INTEGER}`,
-    )
-    .meta({ type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+    .refine((value) => value <= COUNT_MAX, `must be at most ${COUNT_MAX}`)
+    .meta({ type: 'integer', minimum: 1, maximum: COUNT_MAX });
 
 export const optionalInteger = () => z.int({ error: 'must be an integer' }).optional();
 
@@ -173,6 +165,7 @@ export const optionalList = <T extends z.ZodType>(item: T, itemsMax: number) =>
 const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
 const NO_CURRENCY = 'must be a valid ISO 4217 code';
 const NOT_CAPITAL = 'must be three capital letters, as in USD';
+const WITH_SMALL = /^[A-Za-z]*[a-z][A-Za-z]*$/;
 
 const isCurrency = (value: string): boolean => /^[A-Z]{3}$/.test(value) && CURRENCIES.has(value);
 
@@ -182,8 +175,7 @@ export const currencyCode = () =>
     .string({ error: requiredOr(NO_CURRENCY) })
     .min(1, REQUIRED)
     .refine(isCurrency, {
-      error: ({ input }) =>
-        /^[A-Za-z]*[a-z][A-Za-z]*$/.test(String(input)) ? NOT_CAPITAL : NO_CURRENCY,
+      error: ({ input }) => (WITH_SMALL.test(String(input)) ? NOT_CAPITAL : NO_CURRENCY),
     })
     .meta({ pattern: '^[A-Z]{3}$' });
 

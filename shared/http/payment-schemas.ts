@@ -2,7 +2,13 @@
 import { z } from 'zod';
 import { ECI, EXEMPTIONS, THREE_D_SECURE_VERSIONS, UUID } from '../payment/card-forms.ts';
 import { PAYMENT_ID } from '../payment/event-fields.ts';
-import { ADVICES, FAILURE_CODES, metadata, networkCode } from '../payment/payment-events.ts';
+import {
+  ADVICES,
+  FAILURE_CODES,
+  maskedCard,
+  metadata,
+  networkCode,
+} from '../payment/payment-events.ts';
 import type * as readModel from '../payment/payment-response.ts';
 import { PAYMENT_STATUSES } from '../payment/transitions.ts';
 import { ERROR_CODES } from './errors.ts';
@@ -67,6 +73,8 @@ export const Metadata = metadata.meta({
 });
 
 const text = () => z.string().max(255);
+const word = () => z.string().max(64);
+const ofNetwork = networkCode.optional();
 const time = () => z.string().meta({ format: 'date-time' });
 const amount = (min: 0 | 1) => z.int().min(min).max(Number.MAX_SAFE_INTEGER);
 const paymentId = () => z.string().regex(PAYMENT_ID);
@@ -80,29 +88,19 @@ const ThreeDSecureResponse = named('ThreeDSecureResponse', {
   exemption: z.enum(EXEMPTIONS).optional(),
 });
 
+const { last4, ...stored } = maskedCard.shape;
 const cardFields = {
-  bin: z
-    .string()
-    .regex(/^[0-9]{6}([0-9]{2})?$/)
-    .optional()
-    .describe(
-      'The first 8 digits of Visa and Mastercard numbers of 16 digits, else 6. Left out only where the card came as a token and its provider tells none.',
-    ),
+  ...stored,
+  bin: stored.bin.describe(
+    'The first 8 digits of Visa and Mastercard numbers of 16 digits, else 6. Left out only where the card came as a token and its provider tells none.',
+  ),
   holderName: text(),
   cvvPresentDuringAttempt: z.boolean().optional(),
-  expiryMonth: z.string().regex(/^(0[1-9]|1[0-2])$/),
-  expiryYear: z.string().regex(/^[0-9]{4}$/),
   brand: text().optional(),
   threeDSecure: ThreeDSecureResponse.optional(),
 };
 
-export const CardResponse = named('CardResponse', {
-  ...cardFields,
-  last4: z
-    .string()
-    .regex(/^[0-9]{4}$/)
-    .optional(),
-});
+export const CardResponse = named('CardResponse', { ...cardFields, last4: last4.optional() });
 
 export const PaymentMethodResponse = named('PaymentMethodResponse', {
   type: z.enum(['CARD']),
@@ -112,16 +110,10 @@ export const PaymentMethodResponse = named('PaymentMethodResponse', {
 
 export const Failure = named('Failure', {
   failureCode: z.enum(FAILURE_CODES),
-  providerFailureCode: z
-    .string()
-    .max(64)
-    .optional()
-    .describe("The provider's own code, as it came."),
+  providerFailureCode: word().optional().describe("The provider's own code, as it came."),
   advice: z.enum(ADVICES).describe('An addition: what to do about it.'),
-  networkDeclineCode: networkCode.optional().describe("The card network's code, as it came."),
-  networkAdviceCode: networkCode
-    .optional()
-    .describe("The card network's code of what to do, as it came."),
+  networkDeclineCode: ofNetwork.describe("The card network's code, as it came."),
+  networkAdviceCode: ofNetwork.describe("The card network's code of what to do, as it came."),
 });
 
 export const Transaction = named('Transaction', {
@@ -134,9 +126,9 @@ export const Transaction = named('Transaction', {
 });
 
 export const Dispute = named('Dispute', {
-  id: z.string().max(64),
+  id: word(),
   amount: amount(1),
-  reason: z.string().max(64).describe("The provider's word."),
+  reason: word().describe("The provider's word."),
   status: z.enum(['OPEN', 'WON', 'LOST']),
   createdAt: time(),
 });

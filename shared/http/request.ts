@@ -28,10 +28,7 @@ export const readJson = (request: FastifyRequest): Read<unknown> => {
 };
 
 /** Undefined when absent, null when repeated: Node's own `headers` silently keep the first of two. */
-export const soleHeader = (
-  rawHeaders: readonly string[],
-  name: string,
-): string | undefined | null => {
+export const soleHeader = (rawHeaders: readonly string[], name: string) => {
   let value: string | undefined;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const header = rawHeaders[at];
@@ -50,11 +47,13 @@ export const senderOf = (
 ): Sender => ({ merchantId, actor, requestId: request.id });
 
 /** The context of the first event of a request; it names the request's trace (ADR-0233). */
-export const contextOf = ({
-  actor,
-  requestId,
-}: Pick<EventContext, 'actor' | 'requestId'>): EventContext => {
-  const context = { actor, requestId, correlationId: requestId, causationId: requestId };
+export const contextOf = ({ actor, requestId }: Pick<EventContext, 'actor' | 'requestId'>) => {
+  const context: EventContext = {
+    actor,
+    requestId,
+    correlationId: requestId,
+    causationId: requestId,
+  };
   const traceparent = currentTraceparent();
   return traceparent === undefined ? context : { ...context, traceparent };
 };

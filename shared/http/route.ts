@@ -70,12 +70,9 @@ export type ResponseForm = {
 export type Route<Deps, F extends RequestForm = RequestForm> = {
   request: F;
   responses: Readonly<Record<number, ResponseForm>>;
-  handle: (
-    deps: Deps,
-    input: Input<F>,
-    reply: FastifyReply,
-  ) => FastifyReply | Promise<FastifyReply>;
+  handle: (deps: Deps, input: Input<F>, reply: FastifyReply) => Replied;
 };
+type Replied = FastifyReply | Promise<FastifyReply>;
 
 export const routeWith =
   <Deps>() =>
@@ -90,7 +87,7 @@ export type SignedRoute<Deps> = Omit<Route<Deps>, 'handle'> & {
 
 export type AnyRoute<Deps> = Omit<Route<Deps>, 'handle'> & {
   rejectAtOnce?: SignedRoute<Deps>['rejectAtOnce'];
-  handle: (deps: Deps, input: never, reply: FastifyReply) => FastifyReply | Promise<FastifyReply>;
+  handle: (deps: Deps, input: never, reply: FastifyReply) => Replied;
 };
 
 /** All routes of a service: a missing or foreign one does not compile. */
@@ -152,9 +149,6 @@ export const PAYMENT_ID_FORM = 'must be 1 to 32 characters of A-Z, a-z, 0-9, _ a
 const NO_PAYMENT_ID =
   'paymentId is empty; the list is at /api/v1/payments, without a slash at its end';
 
-export const parsePaymentId = (raw: string): string | undefined =>
-  PAYMENT_ID.test(raw) ? raw : undefined;
-
 const NO_PERSON = 'this command needs a token with sub';
 
 const NOTHING: Read<undefined> = { ok: true, value: undefined };
@@ -175,14 +169,10 @@ const inputOf = (
   if (form.person && !principal.isPerson) return rejected('FORBIDDEN', [NO_PERSON]);
   const query = form.query === undefined ? NOTHING : readBy(form.query, request.query);
   if (!query.ok) return rejected('INVALID_REQUEST', query.details);
-  let paymentId: string | undefined;
-  if (form.paymentId !== undefined) {
-    const { paymentId: raw } = request.params as { paymentId: string };
-    paymentId = parsePaymentId(raw);
-    if (paymentId === undefined)
-      return rejected(form.paymentId, [
-        raw === '' ? NO_PAYMENT_ID : `paymentId ${PAYMENT_ID_FORM}`,
-      ]);
+  const { paymentId = '', endpointId } = request.params as Record<string, string>;
+  if (form.paymentId !== undefined && !PAYMENT_ID.test(paymentId)) {
+    const detail = paymentId === '' ? NO_PAYMENT_ID : `paymentId ${PAYMENT_ID_FORM}`;
+    return rejected(form.paymentId, [detail]);
   }
   const content = form.read === undefined ? NOTHING : form.read(request);
   if (!content.ok) return rejected('INVALID_REQUEST', content.details);
@@ -190,8 +180,8 @@ const inputOf = (
     principal,
     arrivedAtMs,
     query: query.value,
-    paymentId,
-    endpointId: form.endpointId && (request.params as { endpointId: string }).endpointId,
+    paymentId: form.paymentId && paymentId,
+    endpointId: form.endpointId && endpointId,
     content: content.value,
   } as Input<RequestForm>;
 };
@@ -200,12 +190,7 @@ const inputOf = (
  * Where the command did not say, nothing was begun. Under a key an earlier request may have been carried
  * out, and a merchant who is told that nothing was charged gives the order up.
  */
-const sayPaymentOutcome: onSendHookHandler = (
-  { headers, paymentOutcome },
-  reply,
-  _payload,
-  done,
-) => {
+const sayPaymentOutcome: onSendHookHandler = ({ headers, paymentOutcome }, reply, _body, done) => {
   const unbegun = headers['idempotency-key'] === undefined ? 'NOT_CHARGED' : 'UNKNOWN';
   if (reply.statusCode === statusOf('SERVICE_UNAVAILABLE'))
     reply.header('payment-outcome', paymentOutcome ?? unbegun);

@@ -15,15 +15,9 @@ type BytesBound<V> = {
 /** A value over `bytesMax` is not kept. The library's `max` would allocate all entries at once. */
 export const createBoundedMap = <V extends NonNullable<unknown>>(
   max: number,
-  bytes?: BytesBound<V>,
-): BoundedMap<V> =>
-  new LRUCache<string, V>({
-    maxSize: max,
-    sizeCalculation: () => 1,
-    ...(bytes && boundedByBytes(max, bytes)),
-  });
-
-const boundedByBytes = <V>(max: number, { bytesMax, bytesOf }: BytesBound<V>) => {
+  { bytesMax, bytesOf }: BytesBound<V> = { bytesMax: max, bytesOf: () => 1 },
+): BoundedMap<V> => {
   const bytesMin = Math.ceil(bytesMax / max);
-  return { maxSize: bytesMax, sizeCalculation: (value: V) => Math.max(bytesOf(value), bytesMin) };
+  const sizeCalculation = (value: V) => Math.max(bytesOf(value), bytesMin);
+  return new LRUCache<string, V>({ maxSize: bytesMax, sizeCalculation });
 };

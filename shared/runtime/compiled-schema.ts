@@ -42,11 +42,9 @@ const numberOf = (value: unknown): number =>
 const lengthTest = (source: Source, { check, minimum, maximum }: Def, value: string): string => {
   const bound = numberOf(check === 'min_length' ? minimum : maximum);
   const exact = `${constant(source, lengthOf)}(${value})`;
-  return check === 'min_length'
-    ? need(
-        `${value}.length >= ${2 * bound} || (${value}.length >= ${bound} && ${exact} >= ${bound})`,
-      )
-    : need(`${value}.length <= ${bound} || ${exact} <= ${bound}`);
+  if (check === 'max_length') return need(`${value}.length <= ${bound} || ${exact} <= ${bound}`);
+  const isLong = `${value}.length >= ${2 * bound}`;
+  return need(`${isLong} || (${value}.length >= ${bound} && ${exact} >= ${bound})`);
 };
 
 const sizeTest = ({ check, value: given, inclusive }: Def, value: string): string => {

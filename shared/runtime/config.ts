@@ -36,10 +36,7 @@ const kafkaOf = (parsed: ParsedSettings, ca: string | undefined) => {
     /** Undefined: plain text. Without `ca`: Node's own list. */
     tls: parsed.KAFKA_TLS ? { ca } : undefined,
     /** Holds a password: never log it. */
-    sasl:
-      mechanism === undefined || username === undefined || password === undefined
-        ? undefined
-        : { mechanism, username, password },
+    sasl: mechanism && username && password ? { mechanism, username, password } : undefined,
   };
 };
 

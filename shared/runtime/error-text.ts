@@ -12,9 +12,8 @@ const SQLITE_FULL = 13;
 /** Also where only the message is left of a wrapped error. */
 export const isDiskFull = (error: unknown): boolean => {
   const { code, errcode } = Object(error);
-  return (
-    code === 'ENOSPC' || errcode === SQLITE_FULL || /disk is full|ENOSPC/.test(reasonOf(error))
-  );
+  const isFull = code === 'ENOSPC' || errcode === SQLITE_FULL;
+  return isFull || /disk is full|ENOSPC/.test(reasonOf(error));
 };
 
 /** For `catch`: `handle` is called for an error of this class. Throws any other. */

@@ -1,8 +1,8 @@
 /** Lists all problems of the environment (docs/settings.md), and repeats no secret. */
-import { type Config, configOf, type SettingsFiles, type TokenKeys } from './config.ts';
+import { type Config, configOf, type TokenKeys } from './config.ts';
 import { effectiveSettings } from './settings/effective.ts';
 import { pathOf, type Report, readJson, readText, withSecretFiles } from './settings/files.ts';
-import { readMerchantAccounts, readMerchants } from './settings/merchants.ts';
+import { type Merchants, readMerchantAccounts, readMerchants } from './settings/merchants.ts';
 import { engineProblems, modeProblems, tokenProblems } from './settings/problems.ts';
 import { type Mode, type ParsedSettings, parseSettings } from './settings/table.ts';
 
@@ -35,11 +35,7 @@ const kafkaCaOf = ({ KAFKA_CA_FILE: file }: ParsedSettings, report: Report) => {
 };
 
 /** Only a process that talks to Stripe reads the keys of merchants. */
-const accountsOf = (
-  parsed: ParsedSettings,
-  merchants: SettingsFiles['merchants'],
-  report: Report,
-) =>
+const accountsOf = (parsed: ParsedSettings, merchants: Merchants, report: Report) =>
   parsed.PROVIDER === 'stripe' && parsed.STRIPE_SECRET_KEY !== undefined
     ? readMerchantAccounts(merchants, parsed.STRIPE_SECRET_KEY, report)
     : new Map();

@@ -44,14 +44,13 @@ const redacted = (fields: Record<string, unknown>, depth = 0): Record<string, un
     const value = fields[key];
     if (SECRETS.includes(key)) kept[key] = '[redacted]';
     else if (typeof value !== 'object' || value === null || key === 'err') kept[key] = value;
-    else
-      kept[key] =
-        depth < DEPTH_MAX ? redacted(value as Record<string, unknown>, depth + 1) : '[deep]';
+    else if (depth === DEPTH_MAX) kept[key] = '[deep]';
+    else kept[key] = redacted(value as Record<string, unknown>, depth + 1);
   }
   return kept;
 };
 
-type Described = { type: string; code?: unknown; message: string; cause?: Described };
+type Described = { type: string; code: unknown; message: string; cause: Described | undefined };
 
 const CAUSES_MAX = 3;
 
@@ -59,12 +58,7 @@ const describeError = (error: unknown, depth = 0): Described | undefined => {
   if (typeof error !== 'object' || error === null || !('message' in error)) return undefined;
   const { name, code, message, cause } = error as Error & { code?: unknown };
   const inner = depth < CAUSES_MAX ? describeError(cause, depth + 1) : undefined;
-  return {
-    type: name,
-    ...(code !== undefined && { code }),
-    message,
-    ...(inner !== undefined && { cause: inner }),
-  };
+  return { type: name, code, message, cause: inner };
 };
 
 const FRAMES_MAX = 30;

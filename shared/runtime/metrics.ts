@@ -122,10 +122,6 @@ const createAll = (registry: Registry) => ({
 
 const processRegistry = new Registry();
 let collecting = false;
-const collectProcess = (): void => {
-  if (!collecting) collectDefaultMetrics({ register: processRegistry });
-  collecting = true;
-};
 
 type Reconciled = {
   byKind: Readonly<Record<string, number>>;
@@ -137,7 +133,8 @@ type Reconciled = {
 export const createMetrics = () => {
   const registry = new Registry();
   const all = createAll(registry);
-  collectProcess();
+  if (!collecting) collectDefaultMetrics({ register: processRegistry });
+  collecting = true;
   all.buildInfo.set({ version: manifest.version }, 1);
   const readings: (() => void | Promise<void>)[] = [];
   return {
@@ -148,10 +145,7 @@ export const createMetrics = () => {
       else all.chainBreaks.inc();
     },
     reconcileScheduled: (everyMs: number): void => all.reconcileInterval.set(everyMs / 1000),
-    reconciled: (
-      { byKind, unreadable, notCompared }: Reconciled,
-      endedMs: number = Date.now(),
-    ): void => {
+    reconciled: ({ byKind, unreadable, notCompared }: Reconciled, endedMs = Date.now()): void => {
       const kinds = { ...byKind, UNREADABLE_EVENT: unreadable, NOT_COMPARED: notCompared };
       for (const [kind, count] of Object.entries(kinds))
         all.reconcileDifferences.set({ kind }, count);

@@ -8,24 +8,16 @@ import { DatabaseSync } from 'node:sqlite';
 const PRIVATE = 0o600;
 
 export const syncPath = async (path: string): Promise<void> => {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(path, 'r');
+  await handle.sync();
 };
 
 const writeDraft = async (draft: string, content: string): Promise<void> => {
   // A draft left by a crash would keep its own mode.
   await rm(draft, { force: true });
-  const handle = await open(draft, 'wx', PRIVATE);
-  try {
-    await handle.writeFile(content);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(draft, 'wx', PRIVATE);
+  await handle.writeFile(content);
+  await handle.sync();
 };
 
 /** Calls for one file must not overlap. Throws the file system's errors, as all here. */

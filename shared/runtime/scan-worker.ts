@@ -8,8 +8,7 @@ type Begin = Pick<ScanOrder, 'module' | 'job' | 'args'> & { port: MessagePort };
 const begin = ({ port, args, ...job }: Begin): void => {
   const stopping = new AbortController();
   const leaving = new AbortController();
-  const post = (message: FromThread, ...ports: MessagePort[]): void =>
-    port.postMessage(message, ports);
+  const post = (message: FromThread, ...ports: MessagePort[]) => port.postMessage(message, ports);
 
   const call = async (name: string, ...values: unknown[]): Promise<unknown> => {
     leaving.signal.throwIfAborted();

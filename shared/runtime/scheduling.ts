@@ -79,10 +79,7 @@ export async function* slicesOf<T>(items: readonly T[]): AsyncGenerator<readonly
   }
 }
 
-export const mapInSlices = async <T, U>(
-  items: readonly T[],
-  make: (item: T) => U,
-): Promise<U[]> => {
+export const mapInSlices = async <T, U>(items: readonly T[], make: (item: T) => U) => {
   const made: U[] = [];
   for await (const slice of slicesOf(items)) made.push(...slice.map((item) => make(item)));
   return made;
@@ -91,10 +88,7 @@ export const mapInSlices = async <T, U>(
 const AT_ONCE = 4;
 
 /** In order, a few at a time, so that merchants are served meanwhile. */
-export const fewAtOnce = async <I, T>(
-  items: readonly I[],
-  look: (item: I) => Promise<T>,
-): Promise<T[]> => {
+export const fewAtOnce = async <I, T>(items: readonly I[], look: (item: I) => Promise<T>) => {
   const results: T[] = [];
   for (let at = 0; at < items.length; at += AT_ONCE)
     results.push(...(await Promise.all(items.slice(at, at + AT_ONCE).map((one) => look(one)))));

@@ -160,10 +160,7 @@ const begin = (
 };
 
 /** Below `parent`, of another process or an earlier time, else a trace; undefined where this process makes no spans. */
-export const startSpan = (
-  start: SpanStart,
-  parent: SpanContext | undefined,
-): OpenSpan | undefined => {
+export const startSpan = (start: SpanStart, parent: SpanContext | undefined) => {
   if (tracer === undefined) return undefined;
   const above = parent && trace.setSpanContext(ROOT_CONTEXT, parent);
   return begin(tracer, start, above ?? ROOT_CONTEXT);

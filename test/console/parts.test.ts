@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import type { JWTPayload } from 'jose';
 import { breakLine, exportLine, LINES_START } from '../../audit/export-lines.ts';
 import { followToResult } from '../../console/app/api.js';
-import { exportFiles } from '../../console/app/export-file.js';
 import { cardNumberIn, duration, minorOf, money, pathOf } from '../../console/app/format.js';
 import { KEPT_MAX, LIVE_START, liveAfter } from '../../console/app/live-events.js';
+import { exportFiles } from '../../console/app/pages/payment.js';
 import { headOf } from '../../console/app/pages/verify.js';
 import { placeOf } from '../../console/app/router.js';
 import { claimsOf, mayUse } from '../../console/app/session.js';
@@ -144,12 +144,8 @@ describe('files', () => {
   const hash = 'a'.repeat(64);
 
   test('the head of a manifest, and nothing of another file', () => {
-    const manifest = { head: { position: '7', hash, logHash: 'b'.repeat(64) }, log: 'id' };
-    expect(headOf(JSON.stringify(manifest))).toEqual({
-      position: '7',
-      hash: 'b'.repeat(64),
-      log: 'id',
-    });
+    const manifest = { head: { position: '7', hash, logHash: 'b'.repeat(64) } };
+    expect(headOf(JSON.stringify(manifest))).toEqual({ position: '7', hash: 'b'.repeat(64) });
     for (const text of ['', '{}', '{"head":null}', '{"head":{"position":"7","hash":"x"}}']) {
       expect(() => headOf(text)).toThrow();
     }

@@ -2,8 +2,7 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { behindTheStream } from '../../query-api/behind.ts';
-import { getPayment } from '../../query-api/get-payment.ts';
+import { behindTheStream, getPayment } from '../../query-api/get-payment.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import { foldReadModel } from '../../shared/payment/response.ts';

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { listUnresolved } from '../../command-api/operator/list-unresolved.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
-import { behindTheStream } from '../../query-api/behind.ts';
+import { behindTheStream } from '../../query-api/get-payment.ts';
 import { registerQueryApi } from '../../query-api/routes.ts';
 import { expectedAfter } from '../../shared/event-store/codec.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { noRelay } from '../../projector/relay/open-relay.ts';
 import { RETRIED_MAX, type Relay } from '../../projector/relay/relay.ts';
-import { RELAY_PARKED_ROUTES } from '../../projector/relay/relay-parked-routes.ts';
+import { RELAY_PARKED_ROUTES } from '../../projector/relay/topic-routes.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
 import type { KeyDocument } from '../../shared/key-document.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';

@@ -6,16 +6,13 @@ export const LEDGER_PAGE_MAX = 100;
 /** Doubling and halving over every safe integer takes half of it. */
 const REQUESTS_MAX = 220;
 
-type ReadLedger = Provider['ledger'];
+type Read = Provider['ledger'];
 
 const sequenceOf = (entry: LedgerEntry | undefined): number | undefined =>
   entry === undefined ? undefined : Number(entry.cursor);
 
 /** None where the ledger ends at `after`. Throws Error where it has no end. */
-export const ledgerEnd = async (
-  ledger: ReadLedger,
-  after: string | null,
-): Promise<LedgerEntry[]> => {
+export const ledgerEnd = async (ledger: Read, after: string | null): Promise<LedgerEntry[]> => {
   const floor = Number(after ?? 0);
   /** An entry lies after `low`, or `low` is that of the last one; none lies after `high`. */
   let low = floor;
@@ -44,13 +41,9 @@ export const ledgerEnd = async (
 };
 
 /** The search may have met the end with its last entry alone. */
-const withThoseBefore = async (
-  ledger: ReadLedger,
-  floor: number,
-  found: LedgerEntry[],
-): Promise<LedgerEntry[]> => {
+const withThoseBefore = async (ledger: Read, floor: number, found: LedgerEntry[]) => {
   const last = sequenceOf(found.at(-1));
-  if (last === undefined) return [];
+  if (last === undefined) return found;
   const from = String(Math.max(floor, last - LEDGER_PAGE_MAX));
   const { entries } = await ledger(from, LEDGER_PAGE_MAX);
   // A provider whose pages are smaller gives the first of them only.

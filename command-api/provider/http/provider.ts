@@ -62,11 +62,7 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
     ...(options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }),
   };
 
-  const call = (
-    method: 'PUT' | 'GET' | 'DELETE' | 'POST',
-    path: string,
-    body?: string,
-  ): Promise<Response> => {
+  const call = (method: 'PUT' | 'GET' | 'DELETE' | 'POST', path: string, body?: string) => {
     const traceparent = currentTraceparent();
     return transport.send({
       method,
@@ -139,19 +135,15 @@ const isFailureCode = (code: string): code is FailureCode =>
 
 type Entry = z.infer<typeof ledgerBody>['operations'][number];
 
-const declinedFrom = (
-  body: Omit<Entry, 'sequence' | 'kind' | 'paymentId'>,
-  card?: SentCard,
-): Declined => {
+type Outcome = Omit<Entry, 'sequence' | 'kind' | 'paymentId'>;
+
+const declinedFrom = (body: Outcome, card?: SentCard): Declined => {
   const { advice, networkDeclineCode, networkAdviceCode } = body;
   const own = cleanCode(body.providerFailureCode, card);
   const code = body.failureCode ?? '';
-  const codes = isFailureCode(code)
-    ? { failureCode: code, providerFailureCode: own }
-    : {
-        failureCode: 'UNKNOWN_DECLINE' as const,
-        providerFailureCode: own ?? cleanCode(code, card),
-      };
+  const failureCode = isFailureCode(code) ? code : 'UNKNOWN_DECLINE';
+  const other = failureCode === code ? undefined : cleanCode(code, card);
+  const codes = { failureCode, providerFailureCode: own ?? other } as const;
   return { outcome: 'DECLINED', ...codes, advice, networkDeclineCode, networkAdviceCode };
 };
 
@@ -199,8 +191,7 @@ const readBody = (
 const isConflict = ({ status, body }: Response, question: Sent): boolean =>
   status === 409 && readBody(body, question).outcome === 'FENCED';
 
-const atWorkOr = ({ status }: Response): Unknown | undefined =>
-  status === 202 ? unknown(AT_WORK) : undefined;
+const atWorkOr = ({ status }: Response) => (status === 202 ? unknown(AT_WORK) : undefined);
 
 const entryFrom = (body: Entry): LedgerEntry => {
   const { sequence, operationId, kind, paymentId, outcome, amount, currency } = body;

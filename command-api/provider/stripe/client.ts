@@ -37,9 +37,9 @@ const headersOf = (
   authorization: `Bearer ${secretKey}`,
   'stripe-version': version,
   'user-agent': `${manifest.name}/${manifest.version}`,
-  ...(method === 'POST' ? { 'content-type': 'application/x-www-form-urlencoded' } : {}),
-  ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
-  ...(account === undefined ? {} : { 'stripe-account': account }),
+  ...(method === 'POST' && { 'content-type': 'application/x-www-form-urlencoded' }),
+  ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
+  ...(account && { 'stripe-account': account }),
 });
 
 export const stripeClient = (options: {

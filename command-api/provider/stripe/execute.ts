@@ -14,8 +14,7 @@ import type { SentCard } from '../transport.ts';
 import { testTokenOf } from './card-tokens.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
 import { isOfDecline } from './failure-codes.ts';
-import { fence, isFollowUp, readResponse } from './fence.ts';
-import { find } from './look-up.ts';
+import { fence, find, isFollowUp, readResponse } from './look-up.ts';
 import {
   declinedBy,
   intentOf,
@@ -59,8 +58,7 @@ type Execution = StripeCall & {
 
 /** With less of its time left no money request begins: its response could not be waited for. */
 const MONEY_PART_MIN = 0.2;
-const isTooLate = ({ leftMs, timeoutMs }: StripeCall): boolean =>
-  leftMs() < timeoutMs * MONEY_PART_MIN;
+const isTooLate = ({ leftMs, timeoutMs }: StripeCall) => leftMs() < timeoutMs * MONEY_PART_MIN;
 
 const endOfStep = (response: StripeResponse, card?: SentCard): ProviderOutcome => {
   // The operation id comes with another amount: only what was begun under it is known.
@@ -125,10 +123,7 @@ const questionOf = (
  * A create's own confirm holds the key and may still run, so only Stripe's objects decide; a
  * follow-up's key may be taken by its fence.
  */
-const afterKeyTaken = async (
-  call: StripeCall,
-  question: OperationQuestion,
-): Promise<ProviderOutcome> => {
+const afterKeyTaken = async (call: StripeCall, question: OperationQuestion) => {
   const found = isFollowUp(question) ? await fence(call, question) : await find(call, question);
   if (found.outcome === 'FENCED' || found.outcome === 'IMPOSSIBLE') return MET_FENCE;
   return found.outcome === 'NOT_FOUND' ? unknown(AT_WORK) : found;
@@ -191,10 +186,8 @@ const confirm = async (
 
 const isKept = (call: StripeCall, keep: Promise<void>): Promise<boolean> => {
   const late = () => new Error('not kept before the deadline');
-  return within(call.leftMs(), keep, late).then(
-    () => true,
-    () => false,
-  );
+  const kept = keep.then(() => true);
+  return within(call.leftMs(), kept, late).catch(() => false);
 };
 
 const executeCreate = async (

@@ -1,91 +1,39 @@
 /** Stripe's decline and error codes by our failure code. Any other is UNKNOWN_DECLINE. */
 import type { FailureCode, FailureData } from '../../../shared/payment/payment-events.ts';
 
-const STRIPE_CODES: { readonly [Ours in FailureCode]?: readonly string[] } = {
-  CARD_DECLINED: [
-    'generic_decline',
-    'card_declined',
-    'call_issuer',
-    'no_action_taken',
-    'stop_payment_order',
-    'revocation_of_authorization',
-    'revocation_of_all_authorizations',
-    'new_account_information_available',
-    'pin_try_exceeded',
-    'incorrect_pin',
-    'invalid_pin',
-    'incorrect_zip',
-    'incorrect_postal_code',
-    'refer_to_customer',
-    'incorrect_address',
-    'testmode_decline',
-  ],
-  INSUFFICIENT_FUNDS: ['insufficient_funds'],
-  EXPIRED_CARD: [
-    'expired_card',
-    'expired_payment_method',
-    'invalid_expiry_month',
-    'invalid_expiry_year',
-  ],
-  INCORRECT_CVV: ['incorrect_cvc', 'invalid_cvc'],
-  INVALID_CARD_NUMBER: ['incorrect_number', 'invalid_number', 'invalid_account'],
-  LOST_CARD: ['lost_card'],
-  STOLEN_CARD: ['stolen_card'],
-  PICKUP_CARD: ['pickup_card'],
-  DO_NOT_HONOR: ['do_not_honor', 'do_not_try_again'],
-  SUSPECTED_FRAUD: [
-    'fraudulent',
-    'merchant_blacklist',
-    'highest_risk_level',
-    'elevated_risk_level',
-    'security_violation',
-  ],
-  LIMIT_EXCEEDED: [
-    'card_velocity_exceeded',
-    'withdrawal_count_limit_exceeded',
-    'card_decline_rate_limit_exceeded',
-    'amount_too_large',
-    'amount_too_small',
-    'invalid_amount',
-    'charge_exceeds_source_limit',
-    'charge_exceeds_transaction_limit',
-  ],
-  CARD_NOT_SUPPORTED: ['card_not_supported', 'currency_not_supported'],
-  TRANSACTION_NOT_PERMITTED: [
-    'transaction_not_allowed',
-    'not_permitted',
-    'service_not_allowed',
-    'restricted_card',
-    'charge_already_captured',
-    'charge_already_refunded',
-    'charge_disputed',
-    'refund_disputed_payment',
-    'charge_not_refundable',
-    'charge_expired_for_capture',
-    'capture_charge_authorization_expired',
-    'payment_intent_unexpected_state',
-  ],
-  AUTHENTICATION_REQUIRED: [
-    'authentication_required',
-    'authentication_not_handled',
-    'payment_intent_authentication_failure',
-    'payment_intent_action_required',
-    'mobile_device_authentication_required',
-    'offline_pin_required',
-    'online_or_offline_pin_required',
-  ],
-  ISSUER_UNAVAILABLE: ['issuer_not_available', 'try_again_later', 'reenter_transaction'],
-  PROCESSING_ERROR: [
-    'processing_error',
-    'approve_with_id',
-    'duplicate_transaction',
-    'balance_insufficient',
-  ],
+const STRIPE_CODES: { readonly [Ours in FailureCode]?: string } = {
+  CARD_DECLINED: `generic_decline card_declined call_issuer no_action_taken stop_payment_order
+    revocation_of_authorization revocation_of_all_authorizations new_account_information_available
+    pin_try_exceeded incorrect_pin invalid_pin incorrect_zip incorrect_postal_code
+    refer_to_customer incorrect_address testmode_decline`,
+  INSUFFICIENT_FUNDS: 'insufficient_funds',
+  EXPIRED_CARD: 'expired_card expired_payment_method invalid_expiry_month invalid_expiry_year',
+  INCORRECT_CVV: 'incorrect_cvc invalid_cvc',
+  INVALID_CARD_NUMBER: 'incorrect_number invalid_number invalid_account',
+  LOST_CARD: 'lost_card',
+  STOLEN_CARD: 'stolen_card',
+  PICKUP_CARD: 'pickup_card',
+  DO_NOT_HONOR: 'do_not_honor do_not_try_again',
+  SUSPECTED_FRAUD: `fraudulent merchant_blacklist highest_risk_level elevated_risk_level
+    security_violation`,
+  LIMIT_EXCEEDED: `card_velocity_exceeded withdrawal_count_limit_exceeded
+    card_decline_rate_limit_exceeded amount_too_large amount_too_small invalid_amount
+    charge_exceeds_source_limit charge_exceeds_transaction_limit`,
+  CARD_NOT_SUPPORTED: 'card_not_supported currency_not_supported',
+  TRANSACTION_NOT_PERMITTED: `transaction_not_allowed not_permitted service_not_allowed
+    restricted_card charge_already_captured charge_already_refunded charge_disputed
+    refund_disputed_payment charge_not_refundable charge_expired_for_capture
+    capture_charge_authorization_expired payment_intent_unexpected_state`,
+  AUTHENTICATION_REQUIRED: `authentication_required authentication_not_handled
+    payment_intent_authentication_failure payment_intent_action_required
+    mobile_device_authentication_required offline_pin_required online_or_offline_pin_required`,
+  ISSUER_UNAVAILABLE: 'issuer_not_available try_again_later reenter_transaction',
+  PROCESSING_ERROR: 'processing_error approve_with_id duplicate_transaction balance_insufficient',
 };
 
 const OURS = new Map(
   Object.entries(STRIPE_CODES).flatMap(([ours, codes]) =>
-    codes.map((code): [string, FailureCode] => [code, ours as FailureCode]),
+    codes.split(/\s+/).map((code): [string, FailureCode] => [code, ours as FailureCode]),
   ),
 );
 

@@ -11,7 +11,7 @@ import type {
 } from '../port.ts';
 import { cleanCode } from '../transport.ts';
 import type { Send, StripeCall } from './client.ts';
-import { refundEntry } from './ledger-entries.ts';
+import { refundEntry } from './ledger.ts';
 import { type Book, eachAs, eachBook, oursAs, readAll } from './lists.ts';
 import { readIntent, refundsOf } from './look-up.ts';
 import {
@@ -221,11 +221,7 @@ export const readElsewhere = async (
   const look = async (made: Promise<MadeElsewhere['made']>, account?: string) =>
     made.then(
       (all): MadeElsewhere => ({ outcome: 'FOUND', made: all }),
-      (error): MadeElsewhere => ({
-        ...unknownBy(error),
-        ...(account !== undefined && { account }),
-        made: [],
-      }),
+      (error): MadeElsewhere => ({ ...unknownBy(error), account, made: [] }),
     );
   const looks: MadeElsewhere[] = [];
   for (const read of [ended, refunded])

@@ -1,26 +1,106 @@
-/** Oldest first: Stripe lists newest first, so windows are halved until one fits in memory. */
+/**
+ * Oldest first: Stripe lists newest first, so windows are halved until one fits in memory. A PaymentIntent's
+ * operations are listed at the time when it was opened, a refund at its own.
+ */
 import { LedgerEndNotFound, type LedgerEntry, type LedgerPage } from '../port.ts';
 import type { Send } from './client.ts';
-import {
-  afterPlace,
-  inOrder,
-  intentEntries,
-  type LedgerPlace,
-  placeOf,
-  refundEntry,
-  secondOf,
-} from './ledger-entries.ts';
 import { type Book, eachBook, oursAs, type Page, pagesOf, readAll, TOO_MANY } from './lists.ts';
-import { Undecided } from './read.ts';
 import {
-  LIST_PAGE,
-  listIntents,
-  listRefunds,
-  type PageOf,
-  searchOurs,
-  type Window,
-} from './requests.ts';
-import { paymentIntent, refundWithIntent } from './shapes.ts';
+  declinedBy,
+  hasFailed,
+  isFenced,
+  isMade,
+  isReleased,
+  refundDeclinedBy,
+  Undecided,
+  wasCharged,
+} from './read.ts';
+import { listIntents, listRefunds, type PageOf, searchOurs, type Window } from './requests.ts';
+import {
+  type PaymentIntent,
+  paymentIntent,
+  type RefundWithIntent,
+  refundWithIntent,
+} from './shapes.ts';
+
+/** `second.kind.id.part`: the entry after which the ledger goes on. */
+type LedgerPlace = { second: number; name: string };
+
+const placeOf = (cursor: string | null): LedgerPlace | undefined => {
+  if (cursor === null) return undefined;
+  const [second = '', ...name] = cursor.split('.');
+  if (!/^[0-9]{1,12}$/.test(second)) throw new Error('the cursor is none of this ledger');
+  return { second: Number(second), name: name.join('.') };
+};
+
+const secondOf = ({ cursor }: LedgerEntry): number => Number(cursor.split('.')[0]);
+
+/** A stable sort keeps the order of Stripe's own lists within a second. */
+const inOrder = (entries: readonly LedgerEntry[]): LedgerEntry[] =>
+  entries.toSorted((a, b) => secondOf(a) - secondOf(b));
+
+const afterPlace = (entries: LedgerEntry[], { second, name }: LedgerPlace): LedgerEntry[] => {
+  const at = entries.findIndex(({ cursor }) => cursor === `${second}.${name}`);
+  return at < 0 ? entries.filter((entry) => secondOf(entry) >= second) : entries.slice(at + 1);
+};
+
+const base = (
+  { metadata, currency, created, id }: PaymentIntent | RefundWithIntent,
+  part: string,
+) => ({
+  cursor: `${created}.${part}.${id}`,
+  paymentId: metadata?.paymentId ?? '',
+  currency: currency.toUpperCase(),
+  providerReference: id,
+});
+
+/** Canceled since: what was declined is not left open. */
+const DECLINED: readonly string[] = ['requires_payment_method', 'canceled'];
+
+const createEntry = (intent: PaymentIntent): LedgerEntry[] => {
+  const operationId = intent.metadata?.operationId;
+  // Made elsewhere, by the Dashboard for one.
+  if (operationId === undefined) return [];
+  const kind = intent.capture_method === 'manual' ? 'AUTHORIZE' : 'SALE';
+  const entry = { ...base(intent, '0'), operationId, kind, amount: intent.amount } as const;
+  if (wasCharged(intent) && !isFenced(intent)) return [{ ...entry, outcome: 'APPROVED' }];
+  const { last_payment_error: error, status } = intent;
+  if (!DECLINED.includes(status) || error == null) return [];
+  return [{ ...entry, ...declinedBy(error) }];
+};
+
+/** A capture and a void exclude each other. Made elsewhere it has the intent's id, as in the log. */
+const changeEntry = (intent: PaymentIntent): LedgerEntry[] => {
+  const { operationId: own, captureOperationId, voidOperationId } = intent.metadata ?? {};
+  if (own === undefined || intent.capture_method !== 'manual') return [];
+  const approved = { ...base(intent, '1'), outcome: 'APPROVED' } as const;
+  if (intent.status === 'succeeded') {
+    const amount = intent.amount_received ?? intent.amount;
+    return [{ ...approved, operationId: captureOperationId ?? intent.id, kind: 'CAPTURE', amount }];
+  }
+  // A void that was named and never sent is not what Stripe's own cancel carried out.
+  if (!isReleased(intent)) return [];
+  const operationId = voidOperationId ?? (isFenced(intent) ? undefined : intent.id);
+  if (operationId === undefined) return [];
+  return [{ ...approved, operationId, kind: 'VOID', amount: intent.amount }];
+};
+
+const intentEntries = (intent: PaymentIntent): LedgerEntry[] => [
+  ...createEntry(intent),
+  ...changeEntry(intent),
+];
+
+/** One made elsewhere has Stripe's id, as in the log, also where it failed since: it was made. */
+export const refundEntry = (made: RefundWithIntent): LedgerEntry[] => {
+  const { operationId: own } = made.metadata ?? {};
+  const intent = typeof made.payment_intent === 'object' ? made.payment_intent : undefined;
+  const { paymentId } = (own === undefined ? intent : made)?.metadata ?? {};
+  if (own === undefined && paymentId === undefined) return [];
+  const about = { ...base(made, '2'), paymentId: paymentId ?? '', operationId: own ?? made.id };
+  const entry = { ...about, kind: 'REFUND', amount: made.amount } as const;
+  if (own === undefined || isMade(made)) return [{ ...entry, outcome: 'APPROVED' }];
+  return hasFailed(made) ? [{ ...entry, ...refundDeclinedBy(made) }] : [];
+};
 
 /** No PaymentIntent is older. In seconds since 1970. */
 const FIRST_SECOND = Date.UTC(2018, 0, 1) / 1_000;
@@ -47,10 +127,7 @@ const entriesOfBook = async (send: Send, window: Window): Promise<LedgerEntry[] 
   }
 };
 
-const entriesOf = async (
-  books: readonly Book[],
-  window: Window,
-): Promise<LedgerEntry[] | undefined> => {
+const entriesOf = async (books: readonly Book[], window: Window) => {
   const entries: LedgerEntry[] = [];
   for await (const read of eachBook(books, (send) => entriesOfBook(send, window))) {
     if (read === undefined) return undefined;
@@ -62,8 +139,7 @@ const entriesOf = async (
 
 export type LedgerMemory = { lengthS?: number; read?: { window: Window; entries: LedgerEntry[] } };
 
-const isWithin = ({ from, to }: Window, { second }: LedgerPlace): boolean =>
-  second >= from && second < to;
+const isWithin = ({ from, to }: Window, { second }: LedgerPlace) => second >= from && second < to;
 
 const readFrom = async (
   books: readonly Book[],
@@ -94,15 +170,11 @@ export const readLedger = async (
   const place = placeOf(after) ?? { second: FIRST_SECOND, name: '' };
   const end = Math.floor(nowMs / 1_000) + CLOCKS_S_MAX;
   if (place.second >= end) return { entries: [], next: null, declines: 'not kept' };
-  let read = memory.read;
+  let { read } = memory;
   // A window that reaches to now may have got more since.
-  if (
-    read === undefined ||
-    !isWithin(read.window, place) ||
-    read.window.to > end - 2 * CLOCKS_S_MAX
-  ) {
+  const isOver = (read?.window.to ?? end) <= end - 2 * CLOCKS_S_MAX;
+  if (read === undefined || !isOver || !isWithin(read.window, place))
     read = await readFrom(books, memory, place.second, end);
-  }
   while (afterPlace(read.entries, place).length === 0 && read.window.to < end) {
     read = await readFrom(books, memory, read.window.to, end);
   }
@@ -118,8 +190,8 @@ export const readLedger = async (
   };
 };
 
-/** In a list that holds little of ours, so many pages take some seconds. */
-const PAGES_MAX = 2_000 / LIST_PAGE;
+/** In a list that holds little of ours, so many pages of 100 take some seconds. */
+const PAGES_MAX = 20;
 
 /** Oldest first; complete for the last `limit` entries from the second `from` on. */
 type End = { entries: LedgerEntry[]; from: number };

@@ -12,7 +12,6 @@ import {
   timeLeft,
 } from './client.ts';
 import { execute } from './execute.ts';
-import { cancelUnused, fence } from './fence.ts';
 import {
   AUTHORIZATION_MS_MAX,
   laterResults,
@@ -21,7 +20,7 @@ import {
   readElsewhere,
 } from './later-results.ts';
 import { type LedgerMemory, readLedger, readLedgerEnd } from './ledger.ts';
-import { find } from './look-up.ts';
+import { cancelUnused, fence, find } from './look-up.ts';
 import { NOT_FOUND, NOT_SENT, traceOf, unknownBy } from './read.ts';
 import { listIntents, type StripeRequest } from './requests.ts';
 

@@ -15,13 +15,7 @@ import { cleanCode, type SentCard } from '../transport.ts';
 import type { StripeResponse } from './client.ts';
 import { adviceOf, failureCodeOf, refundFailureOf } from './failure-codes.ts';
 import { ABANDONED } from './requests.ts';
-import {
-  intentId,
-  type PaymentIntent,
-  paymentIntent,
-  type Refund,
-  type StripeError,
-} from './shapes.ts';
+import { intentId, type PaymentIntent, paymentIntent, type Refund } from './shapes.ts';
 
 /** It can never be carried out, as the object is now. */
 type Impossible = { outcome: 'IMPOSSIBLE' };
@@ -32,7 +26,7 @@ export const NOT_FOUND: NotFound = { outcome: 'NOT_FOUND' };
 const IMPOSSIBLE: Impossible = { outcome: 'IMPOSSIBLE' };
 export const mismatch = unknown(MISMATCH);
 
-type Codes = Omit<StripeError, 'payment_intent'>;
+type Codes = Omit<NonNullable<StripeResponse['error']>, 'payment_intent'>;
 
 export const declinedBy = (codes: Codes, card?: SentCard): Declined => {
   const { code, decline_code, advice_code } = codes;
@@ -49,11 +43,8 @@ export const declinedBy = (codes: Codes, card?: SentCard): Declined => {
 
 export const refundDeclinedBy = ({ failure_reason }: Pick<Refund, 'failure_reason'>): Declined => {
   const reason = failure_reason ?? 'refund_failed';
-  return {
-    outcome: 'DECLINED',
-    failureCode: refundFailureOf(reason),
-    providerFailureCode: cleanCode(reason),
-  };
+  const failureCode = refundFailureOf(reason);
+  return { outcome: 'DECLINED', failureCode, providerFailureCode: cleanCode(reason) };
 };
 
 /** What a 200 holds; undefined where it is no such object. */
@@ -172,11 +163,8 @@ const readCanceledCreate = (intent: PaymentIntent, approved: Approved): Reading 
 
 const expiryOf = ({ latest_charge: charge }: PaymentIntent) => {
   const details = typeof charge === 'string' ? undefined : charge?.payment_method_details;
-  return (
-    details && {
-      authorizationExpiresAt: new Date(details.card.capture_before * 1000).toISOString(),
-    }
-  );
+  if (details === undefined) return undefined;
+  return { authorizationExpiresAt: new Date(details.card.capture_before * 1000).toISOString() };
 };
 
 export const readCreate = (intent: PaymentIntent, question: OperationQuestion): Reading => {
@@ -240,12 +228,11 @@ export const readFound = (intent: PaymentIntent, question: OperationQuestion): R
   return name === question.operationId ? reading : NOT_FOUND;
 };
 
-type Status = Pick<Refund, 'status'>;
 /** Stripe calls it `pending` until the card's bank has taken it; it can fail later. */
-export const isMade = ({ status }: Status): boolean =>
-  status === 'succeeded' || status === 'pending';
-export const hasFailed = ({ status }: Status): boolean =>
-  status === 'failed' || status === 'canceled';
+export const isMade = ({ status }: Pick<Refund, 'status'>): boolean =>
+  ['succeeded', 'pending'].includes(status ?? '');
+export const hasFailed = ({ status }: Pick<Refund, 'status'>): boolean =>
+  ['failed', 'canceled'].includes(status ?? '');
 
 export const readRefund = (
   made: Refund,

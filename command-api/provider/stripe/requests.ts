@@ -202,31 +202,25 @@ export const searchOurs = (): StripeRequest =>
 export const getToken = (token: string): StripeRequest =>
   get(`/v1/${isConfirmationToken(token) ? 'confirmation_tokens' : 'payment_methods'}/${token}`);
 
-export const LIST_PAGE = 100;
+const LIST_PAGE = 100;
 /** The request for the page after an object; for the first page without one. */
 export type PageOf = (after?: string) => StripeRequest;
 const pages =
   (path: string, params: Record<string, string>): PageOf =>
-  (after) => {
-    const place = after === undefined ? {} : { starting_after: after };
-    return get(path, { ...params, limit: String(LIST_PAGE), ...place });
-  };
+  (after) =>
+    get(path, { ...params, limit: String(LIST_PAGE), ...(after && { starting_after: after }) });
 
 export type Window = { from: number; to: number };
-const created = ({ from, to }: Window) => ({
-  'created[gte]': String(from),
-  'created[lt]': String(to),
-});
+const created = ({ from, to }: Window) => ({ 'created[gte]': `${from}`, 'created[lt]': `${to}` });
 /** By its PaymentIntent, or each with it. */
-const madeIn = (of: { reference: string } | Window): Record<string, string> =>
+type Of = { reference: string } | Window;
+const madeIn = (of: Of): Record<string, string> =>
   'reference' in of
     ? { payment_intent: of.reference }
     : { ...created(of), 'expand[0]': 'data.payment_intent' };
 
-export const listRefunds = (of: { reference: string } | Window): PageOf =>
-  pages('/v1/refunds', madeIn(of));
-export const listDisputes = (of: { reference: string } | Window): PageOf =>
-  pages('/v1/disputes', madeIn(of));
+export const listRefunds = (of: Of): PageOf => pages('/v1/refunds', madeIn(of));
+export const listDisputes = (of: Of): PageOf => pages('/v1/disputes', madeIn(of));
 export const listIntents = (window: Window): PageOf =>
   pages('/v1/payment_intents', { ...created(window), 'expand[0]': 'data.latest_charge' });
 /** Events of what ended an authorization, among others; Stripe keeps them for 30 days. */

@@ -2,16 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from '../api.js';
 import { cardNumberIn, minorOf, numberOf, pathOf } from '../format.js';
-import {
-  EventMoney,
-  formOf,
-  html,
-  PaymentLink,
-  ProblemBox,
-  Status,
-  Table,
-  Time,
-} from '../parts.js';
+import { EventMoney, Failed, formOf, html, PaymentLink, Status, Table, Time } from '../parts.js';
 import { goTo } from '../router.js';
 import { isOfAll } from '../session.js';
 import { useNarrow } from '../windowed.js';
@@ -35,13 +26,8 @@ const parametersOf = (query) => {
   const { minAmount = '', maxAmount = '', from = '', to = '' } = given;
   /** @param {string} text a day, or a day and a time, in UTC */
   const time = (text) => (text === '' ? '' : `${text}${'T00:00:00'.slice(text.length - 10)}Z`);
-  return {
-    ...given,
-    minAmount: minorOf(minAmount),
-    maxAmount: minorOf(maxAmount),
-    from: time(from),
-    to: time(to),
-  };
+  const amounts = { minAmount: minorOf(minAmount), maxAmount: minorOf(maxAmount) };
+  return { ...given, ...amounts, from: time(from), to: time(to) };
 };
 
 /** @param {URLSearchParams} query the last four digits of a card number in it, or nothing */
@@ -219,7 +205,7 @@ const Search = ({ query }) => {
       </form>
       ${refused !== '' && html`<p class="problem" role="alert">Only the last four digits are kept: search ${refused}.</p>`}
       ${isFiltered && html`<p><a href="/console/find">All payments</a></p>`}
-      <${ProblemBox} problem=${results.problem} />
+      <${Failed} problem=${results.problem} />
       <${Progress} results=${results} isFiltered=${isFiltered} stop=${stop} more=${more} />
       ${results.payments.length > 0 && html`<${FoundTable} payments=${results.payments} />`}
       ${results.next !== null && html`<p><button type="button" onClick=${more} aria-disabled=${results.isAsking}>More</button></p>`}

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { useAsk } from '../api.js';
 import { counted, duration, numberOf } from '../format.js';
 import { SECONDS_SHOWN, useLiveEvents } from '../live-events.js';
-import { Clock, EventMoney, Fact, html, Name, PaymentLink, ProblemBox } from '../parts.js';
+import { Clock, EventMoney, Fact, Failed, html, Name, PaymentLink } from '../parts.js';
 import { Plot } from '../plot.js';
 import { hasScope, isOfAll } from '../session.js';
 import { useNarrow, Windowed } from '../windowed.js';
@@ -61,7 +61,7 @@ const Operation = ({ onLag }) => {
   );
   useEffect(() => onLag(projection?.lagEvents ?? 0), [projection]);
   const isBehind = (projection?.lagSeconds ?? 0) > 5;
-  return html`<${ProblemBox} problem=${projections.problem} />
+  return html`<${Failed} problem=${projections.problem} />
     <dl class="figures">
       <${Fact} name="Read models" href="/console/operate/rebuild" isBad=${isBehind || projection?.state === 'stuck'}>
         ${projection === undefined ? '…' : `${projection.state}, ${behind(projection.lagEvents, projection.lagSeconds)}`}
@@ -91,7 +91,7 @@ export const LivePage = () => {
   const rowHeight = useNarrow() ? ROW_PX.narrow : ROW_PX.wide;
   const isOperator = hasScope('ops:admin') && isOfAll();
   const connection = () => {
-    if (problem !== undefined) return html`<${ProblemBox} problem=${problem} />`;
+    if (problem !== undefined) return html`<${Failed} problem=${problem} />`;
     return html`<p role="status">${isConnected ? html`Connected. <a href="#stored">${numberOf(seen, 'event')}</a> since this page was opened.` : 'Connecting …'}</p>`;
   };
   return html`<h1>Live</h1>

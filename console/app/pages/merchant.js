@@ -2,19 +2,7 @@
 import { useState } from 'preact/hooks';
 import { ask, useAsk, useAttempt } from '../api.js';
 import { duration, pathOf } from '../format.js';
-import {
-  Disputed,
-  Fact,
-  html,
-  Money,
-  ProblemBox,
-  Raw,
-  Shown,
-  Status,
-  Table,
-  Time,
-  Waiting,
-} from '../parts.js';
+import { Disputed, Fact, html, Money, Raw, Shown, Status, Table, Time } from '../parts.js';
 
 /** @typedef {import('../../../shared/payment/payment-response.ts').PaymentResponse} Payment */
 
@@ -137,16 +125,17 @@ const AllPayments = () => {
     ...newest,
     ...older.filter(({ paymentId }) => !newest.some((one) => one.paymentId === paymentId)),
   ];
-  const isEmpty = page !== undefined && shown.length === 0 && page.nextCursor === undefined;
-  return html`<h1>My payments</h1>
-    <${ProblemBox} problem=${first.problem ?? problem} again=${first.again} />
-    ${page === undefined && first.problem === undefined && html`<${Waiting} what="payments" />`}
+  const isEmpty = shown.length === 0 && page?.nextCursor === undefined;
+  const list = () => html`
     ${isEmpty && html`<p role="status">There is no payment yet. One appears here by itself when <a href="/docs">the API</a> has made it.</p>`}
     ${
       shown.length > 0 &&
       html`<${Table} label="My payments" columns=${COLUMNS} caption=${CAPTION}>
       <tbody>${shown.map((payment) => html`<${Row} key=${payment.paymentId} payment=${payment} />`)}</tbody><//>`
-    }
+    }`;
+  const loaded = { ...first, problem: first.problem ?? problem };
+  return html`<h1>My payments</h1>
+    <${Shown} loaded=${loaded} what="payments">${list}<//>
     ${cursor !== undefined && html`<p><button type="button" onClick=${more}>More</button></p>`}`;
 };
 

@@ -1,7 +1,7 @@
 /** Operate: what waits for a person, and what an operator can start. */
 import { useAsk } from '../api.js';
 import { WebhooksSection } from '../endpoints.js';
-import { html, Name, Shown, Table } from '../parts.js';
+import { html, Links, Name, Shown, Table } from '../parts.js';
 import { isOfAll } from '../session.js';
 import { AttentionSection } from './operate/attention.js';
 import { MessagesSection } from './operate/messages.js';
@@ -45,10 +45,7 @@ export const OperatePage = ({ place }) => {
   const [current, section] = chosen;
   return html`<h1>Operate</h1>
     <nav class="sections" aria-label="Sections"><ul>
-      ${offered.map(
-        ([name, { title }]) =>
-          html`<li><a href=${`/console/operate/${name}`} aria-current=${name === current ? 'page' : undefined}>${title}</a></li>`,
-      )}
+      <${Links} root="/console/operate" pages=${offered} current=${current} />
     </ul></nav>
     <${(inner ?? section).component} place=${place} />`;
 };

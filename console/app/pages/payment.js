@@ -3,10 +3,9 @@ import { useEffect, useState } from 'preact/hooks';
 import { download, useAsk, useAttempt } from '../api.js';
 import { AtProvider } from '../at-provider.js';
 import { Explain } from '../explain.js';
-import { exportFiles } from '../export-file.js';
 import { numberOf, pathOf, paymentPage, paymentRoute } from '../format.js';
 import { AtRevision } from '../moment.js';
-import { BrokenBox, Disputed, Finding, html, ProblemBox, Raw, Shown, Status } from '../parts.js';
+import { BrokenBox, Disputed, Failed, Finding, html, Raw, Shown, Status } from '../parts.js';
 import { goTo } from '../router.js';
 import { Timeline } from '../timeline.js';
 
@@ -31,6 +30,25 @@ const saveFile = (name, content) => {
   link.download = name;
   link.click();
   URL.revokeObjectURL(address);
+};
+
+const MANIFEST = '{"manifest":';
+const BREAK = '{"broken":';
+
+/**
+ * The files of an export as `payments export` writes them (docs/audit.md): the lines of events, and the
+ * manifest of the last line; undefined where it was cut off. A line that names a break stays out.
+ * @param {Uint8Array<ArrayBuffer>} received
+ */
+export const exportFiles = (received) => {
+  const lines = new TextDecoder().decode(received).split('\n');
+  const [last = '', rest] = lines.splice(-2);
+  if (rest !== '' || !last.startsWith(MANIFEST)) return undefined;
+  const { manifest } = JSON.parse(last);
+  const events = lines.filter((line) => !line.startsWith(BREAK));
+  const bytes = new TextEncoder().encode(events.map((line) => `${line}\n`).join(''));
+  if (bytes.length !== manifest.bytes) return undefined;
+  return { bytes, manifest: `${JSON.stringify(manifest, null, 2)}\n` };
 };
 
 const CUT_OFF = {
@@ -63,7 +81,7 @@ const Download = ({ paymentId }) => {
   };
   return html`<button type="button" onClick=${save}>Download the events</button>
     ${saved !== '' && html`<span role="status">Saved, with its manifest. Check it without a service: <code>npx payments verify --file ${saved}</code></span>`}
-    <${ProblemBox} problem=${problem} />`;
+    <${Failed} problem=${problem} />`;
 };
 
 /** @param {{ paymentId: string, history: History, revisionText: string | null }} props */

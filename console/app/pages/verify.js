@@ -2,19 +2,10 @@
 import { useState } from 'preact/hooks';
 import { useRun } from '../api.js';
 import { counted, numberOf, pathOf } from '../format.js';
-import {
-  BrokenBox,
-  BrokenPlace,
-  Fact,
-  Finding,
-  html,
-  PaymentLink,
-  ProblemBox,
-  Raw,
-} from '../parts.js';
+import { BrokenBox, BrokenPlace, Fact, Failed, Finding, html, PaymentLink, Raw } from '../parts.js';
 
 /** @typedef {import('../../../audit/contract.ts').AuditVerification} Verification */
-/** @typedef {{ position: string, hash: string, log?: string, merchant?: string }} Head */
+/** @typedef {{ position: string, hash: string }} Head */
 /** @typedef {{ verified: number, of: number, estimated: boolean }} Progress */
 
 const GUARANTEES = {
@@ -31,16 +22,11 @@ const FINDINGS = {
 
 /** @type {(text: string) => Head} throws Error where the text is no manifest */
 export const headOf = (text) => {
-  const { head, log, merchantId } = JSON.parse(text);
+  const { head } = JSON.parse(text);
   const { position, logHash, hash } = head;
   const known = logHash ?? hash;
   if (typeof position !== 'string' || !/^[0-9a-f]{64}$/.test(known)) throw new Error('no head');
-  return {
-    position,
-    hash: known,
-    ...(log && { log }),
-    ...(merchantId && { merchant: merchantId }),
-  };
+  return { position, hash: known };
 };
 
 /** In base64url, as the route takes it. @param {string} text */
@@ -60,11 +46,9 @@ const KeptHead = ({ choose }) => {
     if (file === undefined) return;
     try {
       const text = await file.text();
-      const head = headOf(text);
+      const { position, hash } = headOf(text);
       choose({ manifest: parameterOf(text) });
-      setSaid(
-        `The log must still hold #${head.position} with the hash ${head.hash.slice(0, 12)}….`,
-      );
+      setSaid(`The log must still hold #${position} with the hash ${hash.slice(0, 12)}….`);
     } catch {
       setSaid(
         'This file is no manifest of an export. `payments export` writes one beside the export.',
@@ -85,20 +69,13 @@ const SOURCE = '#result';
 const Breaks = ({ title, breaks }) =>
   html`<h2>${title}</h2><ul>${breaks.map((one) => html`<li><${BrokenPlace} broken=${one} />${one.actor && `, by ${one.actor}: ${one.note}`}</li>`)}</ul>`;
 
+/** @type {NonNullable<Verification['breaks']>} */
+const NO_BREAKS = { count: 0, named: [], acknowledged: [] };
+
 /** @param {{ result: Verification }} props */
 const Result = ({ result }) => {
-  const {
-    ok,
-    finding,
-    guarantee,
-    events,
-    head,
-    broken,
-    breaks = { count: 0, named: [], acknowledged: [] },
-    keptHead,
-    sealed,
-    missingPayments = [],
-  } = result;
+  const { ok, finding, guarantee, events, head, broken, keptHead, sealed } = result;
+  const { breaks = NO_BREAKS, missingPayments = [] } = result;
   const read = html`<a href=${SOURCE}>${numberOf(events, 'event')}${head === null ? '' : `, up to #${head.position}`}</a>`;
   const said =
     broken === undefined
@@ -139,6 +116,6 @@ export const VerifyPage = () => {
       html`<p role="status"><label>Verifying <progress max=${progress?.of ?? 1} value=${progress?.verified ?? 0}></progress></label>
         ${progress && `${counted(progress.verified)} of ${progress.estimated ? 'about ' : ''}${numberOf(progress.of, 'event')}`}</p>`
     }
-    <${ProblemBox} problem=${problem} again=${start} />
+    <${Failed} problem=${problem} again=${start} />
     ${result !== undefined && html`<${Result} result=${result} />`}`;
 };

@@ -1,5 +1,5 @@
 /** The checks of a route before its body is read (gaps §1): token (401), scope (403), rate (429). */
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
 import { type Config, merchantRules } from '../../runtime/config.ts';
@@ -31,10 +31,7 @@ const rejectRate = (reply: FastifyReply, seconds: number): void => {
   });
 };
 
-const rejectUnchecked = (reply: FastifyReply): void => {
-  const details = ['the keys that tokens are checked with are out of reach'];
-  reject(reply, 'SERVICE_UNAVAILABLE', details, RETRY_LATER);
-};
+const UNCHECKED = ['the keys that tokens are checked with are out of reach'];
 
 const rejectScope = (reply: FastifyReply, { merchantId }: Principal, scope: Scope): void => {
   const why =
@@ -63,7 +60,7 @@ const authenticateHook = ({ authenticator, unauthenticatedRate }: AuthOptions) =
       reply.request.principal = known.principal;
       done();
     } else if (known.ok === false) rejectToken(reply, known);
-    else rejectUnchecked(reply);
+    else reject(reply, 'SERVICE_UNAVAILABLE', UNCHECKED, RETRY_LATER);
   };
 
   const authenticate: onRequestHookHandler = (request, reply, done) => {
@@ -82,10 +79,7 @@ const authorizeHook = ({ rateOf }: AuthOptions) => {
     ({ principal }, reply, done) => {
       if (principal === undefined) throw new Error('authorize runs before authenticate');
       const { merchantId } = principal;
-      if (!mayUse(principal, scope)) {
-        rejectScope(reply, principal, scope);
-        return;
-      }
+      if (!mayUse(principal, scope)) return rejectScope(reply, principal, scope);
       const seconds = merchants.take(merchantId, rateOf(merchantId));
       if (seconds === undefined) done();
       else rejectRate(reply, seconds);
@@ -128,11 +122,7 @@ const NETWORK_PARTS = 4;
 const partsOf = (text = ''): string[] => text.split(':').filter((part) => part !== '');
 
 /** The IPv4 address, or the /64 of the IPv6 address: a sender that has one address of it has all. */
-export const senderOf = ({
-  remoteAddress = '',
-}: {
-  remoteAddress?: string | undefined;
-}): string => {
+export const senderOf = ({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string => {
   // One with a dot is an IPv4 address in IPv6.
   if (isIP(remoteAddress) !== 6 || remoteAddress.includes('.')) return remoteAddress;
   const [first, second] = remoteAddress.replace(/%.*/, '').split('::');

@@ -54,11 +54,9 @@ const readCapped = async ({ body }: Response): Promise<string> => {
 
 /** Throws unless the address returns a key set, within 2 s and 64 KiB. */
 const loadKeySet = async (url: string): Promise<ReturnType<typeof createLocalJWKSet>> => {
-  const response = await fetch(url, {
-    headers: { accept: 'application/json, application/jwk-set+json' },
-    redirect: 'manual',
-    signal: AbortSignal.timeout(LOAD_MS_MAX),
-  });
+  const headers = { accept: 'application/json, application/jwk-set+json' };
+  const signal = AbortSignal.timeout(LOAD_MS_MAX);
+  const response = await fetch(url, { headers, redirect: 'manual', signal });
   if (response.status !== 200) {
     await response.body?.cancel();
     throw new Error(`the address of the key set answered ${response.status}`);
@@ -100,10 +98,8 @@ export const followIssuerKeys = ({
     loaded !== undefined && nowMs() - loaded.atMs < ageMs ? loaded.keys : undefined;
 
   const currentKeys = async () => {
-    if (
-      keysYoungerThan(FRESH_MS) === undefined &&
-      (loading !== undefined || nowMs() >= retryAtMs)
-    ) {
+    const mayLoad = loading !== undefined || nowMs() >= retryAtMs;
+    if (mayLoad && keysYoungerThan(FRESH_MS) === undefined) {
       const underWay = loadOnce();
       // While the address fails, a token that the last keys can verify does not wait for it.
       if (failures === 0 || keysYoungerThan(LAST_GOOD_MS) === undefined) await underWay;

@@ -51,14 +51,11 @@ export const openLocalKeys = async (folder: string): Promise<LocalKeys> => {
 };
 
 /** A shared secret as a key: imported once, because raw bytes cost more on every use. */
-export const importSecret = (secret: string): Promise<CryptoKey> =>
-  crypto.subtle.importKey(
-    'raw',
-    new TextEncoder().encode(secret),
-    { name: 'HMAC', hash: 'SHA-256' },
-    false,
-    ['sign', 'verify'],
-  );
+export const importSecret = (secret: string): Promise<CryptoKey> => {
+  const bytes = new TextEncoder().encode(secret);
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+  return crypto.subtle.importKey('raw', bytes, algorithm, false, ['sign', 'verify']);
+};
 
 type TokenClaims = {
   merchantId: string;
@@ -75,6 +72,7 @@ type TokenClaims = {
 export const signToken = (signer: Signer, claims: TokenClaims): Promise<string> => {
   const { merchantId, merchantClaim, subject, ttlSeconds, scope, issuer, audience } = claims;
   const nowSeconds = Math.floor(Date.now() / 1000);
+  const { algorithm: alg, keyId: kid, key } = signer;
   return new SignJWT({
     ...(subject !== undefined && { sub: subject }),
     [merchantClaim]: merchantId,
@@ -84,10 +82,6 @@ export const signToken = (signer: Signer, claims: TokenClaims): Promise<string> 
     ...(issuer !== undefined && { iss: issuer }),
     ...(audience !== undefined && { aud: audience }),
   })
-    .setProtectedHeader({
-      alg: signer.algorithm,
-      typ: 'JWT',
-      ...(signer.keyId !== undefined && { kid: signer.keyId }),
-    })
-    .sign(signer.key);
+    .setProtectedHeader({ alg, typ: 'JWT', ...(kid !== undefined && { kid }) })
+    .sign(key);
 };

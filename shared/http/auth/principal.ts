@@ -44,10 +44,7 @@ const scopesOf = ({ scope }: JWTPayload): ReadonlySet<string> | undefined | null
 };
 
 /** The merchant of a token: the first claim present names it; an empty or odd one does not pass on to the next. */
-export const principalOf = (
-  payload: JWTPayload,
-  merchantClaims: readonly string[],
-): Principal | undefined => {
+export const principalOf = (payload: JWTPayload, merchantClaims: readonly string[]) => {
   const claim = merchantClaims.find((name) => Object.hasOwn(payload, name));
   const merchantId = claim === undefined ? undefined : nameOf(payload[claim]);
   const scopes = scopesOf(payload);

@@ -1,12 +1,6 @@
 /** Bearer tokens (gaps §10): a JWT becomes the merchant, the actor and their rights. */
 import { hash } from 'node:crypto';
-import {
-  createLocalJWKSet,
-  errors,
-  type JWTVerifyGetKey,
-  type JWTVerifyResult,
-  jwtVerify,
-} from 'jose';
+import { createLocalJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
 import type { TokenKeys } from '../../runtime/config.ts';
 import {
@@ -57,8 +51,7 @@ const rejected = (detail: string, reason?: string): Authentication => ({
 const MISSING = rejected('the Authorization header is required');
 const EXPIRED = rejected('the token has expired');
 const NO_BEARER = rejected('the Authorization header must be: Bearer <token>');
-const malformed = (reason: string): Authentication =>
-  rejected('the token format is invalid', reason);
+const malformed = (reason: string) => rejected('the token format is invalid', reason);
 const notOurs = (reason: string): Authentication =>
   rejected('the token is not signed by a key of this service', reason);
 const NO_JWT = malformed('it is no JWT that can be read');
@@ -154,33 +147,23 @@ export const createAuthenticator = async (
     ...(settings.issuer !== undefined && { issuer: settings.issuer }),
     ...(settings.audience !== undefined && { audience: settings.audience }),
   };
-  const accept = (
-    { payload, protectedHeader }: JWTVerifyResult,
-    digest: string,
-    nowMs: number,
-  ): Authentication => {
-    if (!isAccessToken(protectedHeader.typ)) return malformed('its typ is no access token');
-    const { exp } = payload;
-    if (!Number.isFinite(exp) || exp === undefined) return malformed('its exp is no time');
-    // The tolerance is for `nbf` alone: a token is expired from `exp` on.
-    if (nowMs >= exp * 1000) return EXPIRED;
-    const named = principalOf(payload, settings.merchantClaims);
-    if (named === undefined)
-      return malformed('it names no merchant, or its scope has another form');
-    const principal = { ...named, expiresAtSeconds: exp };
-    verified.set(digest, { principal, untilMs: Math.min(exp * 1000, nowMs + recheckMs) });
-    return { ok: true, principal };
-  };
-
-  const verify = async (
-    token: string,
-    digest: string,
-    mayLoad: () => boolean,
-  ): Promise<Authentication> => {
+  const verify = async (token: string, digest: string, mayLoad: () => boolean) => {
     if (!hasPlainSignature(token)) return NO_JWT;
     try {
       const keyOf: JWTVerifyGetKey = (header, jws) => find(header, jws, mayLoad);
-      return accept(await jwtVerify(token, keyOf, options), digest, Date.now());
+      const { payload, protectedHeader } = await jwtVerify(token, keyOf, options);
+      if (!isAccessToken(protectedHeader.typ)) return malformed('its typ is no access token');
+      const { exp } = payload;
+      if (!Number.isFinite(exp) || exp === undefined) return malformed('its exp is no time');
+      const nowMs = Date.now();
+      // The tolerance is for `nbf` alone: a token is expired from `exp` on.
+      if (nowMs >= exp * 1000) return EXPIRED;
+      const named = principalOf(payload, settings.merchantClaims);
+      if (named === undefined)
+        return malformed('it names no merchant, or its scope has another form');
+      const principal = { ...named, expiresAtSeconds: exp };
+      verified.set(digest, { principal, untilMs: Math.min(exp * 1000, nowMs + recheckMs) });
+      return { ok: true as const, principal };
     } catch (error) {
       return failureOf(error);
     }

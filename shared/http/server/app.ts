@@ -124,16 +124,13 @@ const addRefusals = (app: FastifyInstance, { servedElsewhere }: AppOptions): voi
 
 const ERROR_CODE = /^\{"error":"([A-Z_]+)"/;
 
-const errorCodeOf = (reply: FastifyReply, payload: unknown): string | undefined =>
-  (typeof payload === 'string' ? ERROR_CODE.exec(payload)?.[1] : undefined) ??
-  (reply.statusCode === 402 ? PAYMENT_FAILED : undefined);
-
 const addErrorCode = (request: FastifyRequest, reply: FastifyReply, payload: unknown): void => {
-  const code = errorCodeOf(reply, payload);
+  const failed = reply.statusCode === 402 ? PAYMENT_FAILED : undefined;
+  const code = (typeof payload === 'string' && ERROR_CODE.exec(payload)?.[1]) || failed;
+  if (code === undefined) return;
   request.errorCode = code;
-  if (code !== undefined && reply.statusCode < 500)
-    request.errorDetails = JSON.parse(String(payload)).details;
-  if (code !== undefined) reply.header('link', helpLink(code));
+  if (reply.statusCode < 500) request.errorDetails = JSON.parse(String(payload)).details;
+  reply.header('link', helpLink(code));
 };
 
 const addRecords = (app: FastifyInstance, options: AppOptions): void => {
@@ -236,6 +233,9 @@ const serverOf = (
   return server;
 };
 
+const OF_ROUTES = ['principal', 'paymentId', 'errorCode', 'paymentOutcome'] as const;
+const FOR_THE_LOG = ['tokenFault', 'errorDetails'] as const;
+
 /** A server without routes. Bodies reach routes as raw bytes, or undefined. */
 export const buildApp = (options: AppOptions): FastifyInstance => {
   const arrivalMs = options.arrivalMs ?? ARRIVAL_MS;
@@ -264,12 +264,7 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
     frameworkErrors: (_error, request, reply) => rejectAddress(request, reply, options),
   });
   app.decorate('lifecycle', lifecycle);
-  app.decorateRequest('principal', undefined);
-  app.decorateRequest('paymentId', undefined);
-  app.decorateRequest('errorCode', undefined);
-  app.decorateRequest('paymentOutcome', undefined);
-  app.decorateRequest('tokenFault', undefined);
-  app.decorateRequest('errorDetails', undefined);
+  for (const name of [...OF_ROUTES, ...FOR_THE_LOG]) app.decorateRequest(name, undefined);
   app.decorateRequest('startedAtMs', 0);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));

@@ -60,10 +60,8 @@ export const registerHealth = (app: FastifyInstance, { ready, metrics }: HealthO
     const { ready: isReady, engines } = await ready().catch(() => ({ ready: false, engines: {} }));
     reply.type(JSON_TYPE);
     if (isReady) return reply.send(JSON.stringify({ status: 'ready', engines }));
-    return reply
-      .code(statusOf('SERVICE_UNAVAILABLE'))
-      .headers(RETRY_LATER)
-      .send(notReadyBody(engines));
+    reply.code(statusOf('SERVICE_UNAVAILABLE')).headers(RETRY_LATER);
+    return reply.send(notReadyBody(engines));
   });
   app.get('/metrics', WITH_HEAD, async (_request, reply) =>
     reply.type(metrics.contentType).send(await metrics.text()),

@@ -54,25 +54,22 @@ export const isLeftUnread = async (request: IncomingMessage): Promise<boolean> =
   return !request.complete;
 };
 
-type Rejection = { status: number; code: ErrorCode; detail: string };
+type Rejection = { status: number; detail: string };
 
-const invalid = (status: number, detail: string): Rejection => ({
-  status,
-  code: 'INVALID_REQUEST',
-  detail,
-});
-const BROKEN = invalid(400, 'the request is not well-formed HTTP');
+const BROKEN = { status: 400, detail: 'the request is not well-formed HTTP' };
 const REFUSALS: Readonly<Record<string, Rejection>> = {
-  HPE_HEADER_OVERFLOW: invalid(431, 'the request line and headers must be at most 16 KiB'),
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: invalid(413, 'the chunk extensions are too large'),
-  ERR_HTTP_REQUEST_TIMEOUT: invalid(408, 'the request did not arrive in time'),
+  HPE_HEADER_OVERFLOW: {
+    status: 431,
+    detail: 'the request line and headers must be at most 16 KiB',
+  },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: 413, detail: 'the chunk extensions are too large' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, detail: 'the request did not arrive in time' },
 };
-const NO_TUNNEL: Rejection = {
-  status: 405,
-  code: 'METHOD_NOT_ALLOWED',
-  detail: 'CONNECT is not supported',
-};
-const NO_EXPECTATION = invalid(417, 'the Expect header must be 100-continue');
+const NO_TUNNEL = { status: 405, detail: 'CONNECT is not supported' };
+const NO_EXPECTATION = { status: 417, detail: 'the Expect header must be 100-continue' };
+
+const codeOf = (rejection: Rejection): ErrorCode =>
+  rejection === NO_TUNNEL ? 'METHOD_NOT_ALLOWED' : 'INVALID_REQUEST';
 
 export const responseHeaders = (requestId: string): Record<string, string> => ({
   'cache-control': 'no-store',
@@ -80,16 +77,16 @@ export const responseHeaders = (requestId: string): Record<string, string> => ({
   'request-id': requestId,
 });
 
-const headersOf = ({ code }: Rejection, body: string): Record<string, string> => ({
+const headersOf = (rejection: Rejection, body: string): Record<string, string> => ({
   ...responseHeaders(newUlid()),
-  link: helpLink(code),
+  link: helpLink(codeOf(rejection)),
   'content-type': JSON_TYPE,
   'content-length': String(Buffer.byteLength(body)),
   connection: 'close',
 });
 
-const bodyOf = ({ code, detail }: Rejection): string =>
-  errorBody(code, [detail], new Date().toISOString());
+const bodyOf = (rejection: Rejection): string =>
+  errorBody(codeOf(rejection), [rejection.detail], new Date().toISOString());
 
 const responseText = (rejection: Rejection): string => {
   const body = bodyOf(rejection);
@@ -103,10 +100,7 @@ const responseText = (rejection: Rejection): string => {
 };
 
 const respondAndClose = (socket: Duplex, rejection: Rejection): void => {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
+  if (!socket.writable) return void socket.destroy();
   socket.end(responseText(rejection));
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 };

@@ -5,24 +5,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Log, logRequest } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import {
-  type OpenSpan,
-  receivedTraceparent,
-  startSpan,
-  takeSpanCounts,
-} from '../../runtime/tracing.ts';
+import { receivedTraceparent, startSpan, takeSpanCounts } from '../../runtime/tracing.ts';
 
-type RecordOptions = { log: Log; metrics: Metrics };
+type Options = { log: Log; metrics: Metrics };
 
 const UNAUTHORIZED = 401;
 const CLIENT_LEFT_STATUS = 499;
 const DETAILS_MAX = 10;
 
-const record = (
-  { log, metrics }: RecordOptions,
-  request: FastifyRequest,
-  { raw }: FastifyReply,
-): void => {
+const record = ({ log, metrics }: Options, request: FastifyRequest, { raw }: FastifyReply) => {
   const durationMs = performance.now() - request.startedAtMs;
   const { method, routeOptions } = request;
   const route = routeOptions.url ?? 'unknown';
@@ -53,11 +44,7 @@ const record = (
   else logRequest(log, fields);
 };
 
-export const recordAtEnd = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  options: RecordOptions,
-): void => {
+export const recordAtEnd = (request: FastifyRequest, reply: FastifyReply, options: Options) => {
   request.startedAtMs = performance.now();
   // 'close' also comes when the client has left; the framework's onResponse does not.
   reply.raw.once('close', () => record(options, request, reply));
@@ -66,7 +53,7 @@ export const recordAtEnd = (
 declare module 'fastify' {
   interface FastifyRequest {
     /** Undefined where this process makes no spans. */
-    span: OpenSpan | undefined;
+    span: ReturnType<typeof startSpan>;
   }
 }
 
@@ -81,9 +68,9 @@ const failureOf = ({ errorCode }: FastifyRequest, { raw }: FastifyReply): string
   return raw.statusCode >= SERVER_FAULT ? (errorCode ?? String(raw.statusCode)) : undefined;
 };
 
-const endOf = (span: OpenSpan, request: FastifyRequest, reply: FastifyReply): void => {
+const endOf = (request: FastifyRequest, reply: FastifyReply): void => {
   const { headersSent, statusCode } = reply.raw;
-  span.end({
+  request.span?.end({
     'http.response.status_code': headersSent ? statusCode : undefined,
     'error.type': failureOf(request, reply),
     'payments.payment_id': request.paymentId,
@@ -110,11 +97,8 @@ export const traceRequests = (app: FastifyInstance, metrics: Metrics): void => {
       metrics.traceSpans.inc({ outcome }, count);
   });
   app.addHook('onRequest', (request, reply, done) => {
-    const span = spanOf(request);
-    if (span !== undefined) {
-      request.span = span;
-      reply.raw.once('close', () => endOf(span, request, reply));
-    }
+    request.span = spanOf(request);
+    if (request.span !== undefined) reply.raw.once('close', () => endOf(request, reply));
     done();
   });
   // Reading a body ends in the socket's async context, so the span's context begins after it.

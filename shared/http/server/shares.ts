@@ -16,8 +16,7 @@ const OF_A_MERCHANT = 2;
 /** Requests without a token together: anyone can send those, a merchant included (gaps §11). */
 const OF_UNAUTHENTICATED = 4;
 const UNAUTHENTICATED = '';
-const merchantOf = ({ request }: FastifyReply): string =>
-  request.principal?.merchantId ?? UNAUTHENTICATED;
+const merchantOf = ({ request }: FastifyReply) => request.principal?.merchantId ?? UNAUTHENTICATED;
 
 const oneEach = (places: number) => createTurns(places, 1);
 
@@ -137,13 +136,10 @@ export const boundUnread = (app: FastifyInstance, stalledMs: number = STALLED_MS
   });
 };
 
-const leave = ({ places }: Lifecycle, request: FastifyRequest): void => {
-  places.take(request.principal?.merchantId, -1);
-};
-
-const takePlaceIn =
-  ({ places }: Lifecycle): onRequestHookHandler =>
-  (request, reply, done) => {
+/** Call it before the first route. */
+export const addPlaces = (app: FastifyInstance): void => {
+  const { places } = app.lifecycle;
+  const takePlace: onRequestHookHandler = (request, reply, done) => {
     const merchantId = request.principal?.merchantId;
     if (places.isFull(merchantId)) {
       reject(reply, 'SERVICE_UNAVAILABLE', ['too many requests at once'], RETRY_LATER);
@@ -153,20 +149,17 @@ const takePlaceIn =
     request.hasPlace = true;
     done();
   };
-
-/** Call it before the first route. */
-export const addPlaces = (app: FastifyInstance): void => {
-  const { lifecycle } = app;
   app.decorateRequest('hasPlace', false);
-  app.decorate('takePlace', takePlaceIn(lifecycle));
+  app.decorate('takePlace', takePlace);
   app.addHook('onSend', (request: FastifyRequest, reply: FastifyReply, payload, done) => {
     // A stream that ends before its first byte comes here again, as an error.
-    const { hasPlace } = request;
+    const { hasPlace, principal } = request;
+    const leave = () => places.take(principal?.merchantId, -1);
     request.hasPlace = false;
     // A request whose client has left is still carried out, so it leaves its place here and not before. A
     // stream may go on for hours, and is bound by the number of streams.
-    if (hasPlace && isOneText(payload)) whenGone(reply.raw, () => leave(lifecycle, request));
-    else if (hasPlace) leave(lifecycle, request);
+    if (hasPlace && isOneText(payload)) whenGone(reply.raw, leave);
+    else if (hasPlace) leave();
     done();
   });
 };

@@ -2,16 +2,7 @@
 import { useState } from 'preact/hooks';
 import { useRun } from '../../api.js';
 import { counted, money, numberOf, pathOf } from '../../format.js';
-import {
-  Finding,
-  html,
-  PaymentLink,
-  ProblemBox,
-  Raw,
-  Table,
-  Time,
-  ToPayment,
-} from '../../parts.js';
+import { Failed, Finding, html, PaymentLink, Raw, Table, Time, ToPayment } from '../../parts.js';
 
 /** @typedef {import('../../../../command-api/reconcile/contract.ts').Reconciliation} Reconciliation */
 /** @typedef {Reconciliation['differences'][number]} Difference */
@@ -50,6 +41,6 @@ export const ReconcileSection = () => {
     <p><label><input type="checkbox" checked=${isAll} onChange=${() => setAll(!isAll)} /> All operations</label></p>
     <p><button type="button" onClick=${start} aria-disabled=${isRunning}>Reconcile</button>
       <span role="status"> ${isRunning ? 'Comparing …' : ''}</span></p>
-    <${ProblemBox} problem=${problem} again=${start} />
+    <${Failed} problem=${problem} again=${start} />
     ${result !== undefined && html`<${Result} found=${result} />`}`;
 };

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { send, useAsk, useAttempt } from '../../api.js';
 import { duration, money } from '../../format.js';
-import { formOf, html, PaymentLink, ProblemBox, Raw, Shown, Time, ToPayment } from '../../parts.js';
+import { Failed, formOf, html, PaymentLink, Raw, Shown, Time, ToPayment } from '../../parts.js';
 import { currentSession, hasScope, isOfAll } from '../../session.js';
 
 /** @typedef {import('../../../../command-api/operator/contract.ts').UnresolvedList} Listed */
@@ -43,7 +43,7 @@ const ResolveForm = ({ one, onResolved }) => {
     onResolved(resolved);
   };
   return html`${isRequested && html`<p class="finding" role="status">Requested. Nothing is recorded until another operator requests the same.</p>`}
-    <${ProblemBox} problem=${problem} />
+    <${Failed} problem=${problem} />
     ${isOwn && html`<p>Your own word waits for another operator.</p>`}
     <details><summary>${request === undefined ? 'Resolve by hand' : 'Approve, or say otherwise'}</summary>
       <form class="resolve" onSubmit=${submit}>
