@@ -1,5 +1,5 @@
 /** The topics over HTTP: the bytes that a broker has, one message on each line. For all merchants. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { reject } from '../../shared/http/errors.ts';
 import { type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import { NDJSON } from '../../shared/http/server/streams.ts';
@@ -48,7 +48,10 @@ export const openTopics = ({ store, relay, topicPrefix }: TopicOptions): TopicDe
   return { relay, topicPrefix, partitions, topics: openTopicReader({ store, partitions }) };
 };
 
-type Query = { from?: string | string[]; limit?: string | string[]; keys?: string | string[] };
+type Request = {
+  Params: { topic: string };
+  Querystring: { [name in 'from' | 'limit' | 'keys']?: string | string[] };
+};
 
 /** Also takes a position padded with zeros, as pages show it. */
 const pageAfter = async (
@@ -68,27 +71,6 @@ const lineOf = ({ partition, key, value }: FeedMessage, withKeys: boolean): stri
   withKeys
     ? `{"partition":${partition},"key":${JSON.stringify(key)},"value":${value}}\n`
     : `${value}\n`;
-
-const sendMessages = async (
-  { topics }: TopicDeps,
-  topic: Topic,
-  { from = 'start', limit, keys }: Query,
-  reply: FastifyReply,
-): Promise<FastifyReply> => {
-  const events = Array.isArray(limit) ? undefined : parseLimit(limit);
-  if (events === undefined) {
-    return reject(reply, 'INVALID_REQUEST', [`limit must be a number from 1 to ${LIMIT_MAX}`]);
-  }
-  const page = Array.isArray(from) ? undefined : await pageAfter(topics, topic, from, events);
-  if (page === undefined) {
-    const details = ['from must be start, latest or the position of an event'];
-    return reject(reply, 'INVALID_REQUEST', details);
-  }
-  return reply
-    .type(NDJSON)
-    .header('next-position', page.next ?? 'start')
-    .send(page.messages.map((message) => lineOf(message, keys === 'true')).join(''));
-};
 
 const route = routeWith<TopicDeps>();
 
@@ -112,10 +94,23 @@ export const TOPIC_ROUTES = {
   readTopic: route({
     request: { allMerchants: true },
     responses: {},
-    handle: (deps, _input, reply) => {
-      const { params, query } = reply.request as FastifyRequest<{ Params: { topic: string } }>;
-      if (!isTopic(params.topic)) return reject(reply, 'NOT_FOUND');
-      return sendMessages(deps, params.topic, query as Query, reply);
+    handle: async ({ topics }, _input, reply) => {
+      const { params, query } = reply.request as FastifyRequest<Request>;
+      const { topic } = params;
+      if (!isTopic(topic)) return reject(reply, 'NOT_FOUND');
+      const { from = 'start', limit, keys } = query;
+      const events = Array.isArray(limit) ? undefined : parseLimit(limit);
+      if (events === undefined)
+        return reject(reply, 'INVALID_REQUEST', [`limit must be a number from 1 to ${LIMIT_MAX}`]);
+      const page = Array.isArray(from) ? undefined : await pageAfter(topics, topic, from, events);
+      if (page === undefined) {
+        const details = ['from must be start, latest or the position of an event'];
+        return reject(reply, 'INVALID_REQUEST', details);
+      }
+      return reply
+        .type(NDJSON)
+        .header('next-position', page.next ?? 'start')
+        .send(page.messages.map((message) => lineOf(message, keys === 'true')).join(''));
     },
   }),
 } satisfies Partial<RoutesOf<'projector', TopicDeps>>;
