@@ -26,6 +26,7 @@ import { registerRoutes } from '../shared/http/route.ts';
 import { buildApp } from '../shared/http/server/app.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
+import { onError } from '../shared/runtime/error-text.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { type FileLock, SERVICE_LOCK, shareFileLock } from '../shared/runtime/private-files.ts';
@@ -85,12 +86,10 @@ const fileIn = (folder: string, name: string, else_: string): string => {
 
 const openStore = async (folder: string): Promise<EventStore> => {
   const file = fileIn(folder, EVENTS, 'name the data folder of an embedded service, or a backup');
-  try {
-    return await openSqliteForReading(file);
-  } catch (error) {
-    if (!(error instanceof StoreFileUnusable)) throw error;
-    throw new CommandFailed(`${error.message}; compare it with a backup or an export`, 3);
-  }
+  const unusable = onError(StoreFileUnusable, ({ message }): never => {
+    throw new CommandFailed(`${message}; compare it with a backup or an export`, 3);
+  });
+  return openSqliteForReading(file).catch(unusable);
 };
 
 /** Checks the log by its last seal and the key of the settings or the folder. Throws StoreUnavailable. */

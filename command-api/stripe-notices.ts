@@ -8,6 +8,7 @@ import { named } from '../shared/http/fields.ts';
 import { type RoutesOf, type SignedRoute, sendJson } from '../shared/http/route.ts';
 import { type PaymentState, unresolvedOperations } from '../shared/payment/state.ts';
 import type { Config } from '../shared/runtime/config.ts';
+import { onError } from '../shared/runtime/error-text.ts';
 import { parseText, textOf } from '../shared/runtime/json.ts';
 import type { CommandDeps } from './deps.ts';
 import type { NoticeOrigin } from './provider/port.ts';
@@ -157,10 +158,7 @@ const askNow = async (
   return found !== 'unknown' && found !== 'at other provider';
 };
 
-const notInTime = (error: unknown): false => {
-  if (error instanceof BudgetSpent) return false;
-  throw error;
-};
+const notInTime = onError(BudgetSpent, (): false => false);
 
 const rejectUnsigned = (
   reply: FastifyReply,

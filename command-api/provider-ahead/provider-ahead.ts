@@ -75,18 +75,6 @@ const readAcknowledgements = async ({ store, providers }: Options): Promise<Ackn
   return { cursor: cursors.at(-1) ?? null, stored };
 };
 
-const recordAcknowledgement = async (
-  { store, providers: [provider] }: Options,
-  { stored }: Acknowledgements,
-  ahead: Ahead,
-  context: EventContext,
-): Promise<void> => {
-  if (stored instanceof ControlNotWhole) throw stored;
-  const data = { ...ahead, ...(provider !== undefined && { provider }) };
-  const event = { type: 'ProviderAheadAcknowledged', data } as const;
-  await appendControl(store, PROVIDER_AHEAD_STREAM, stored, [event], context);
-};
-
 /** None for an unreadable or deleted stream: other alarms say so. */
 const missingOf = async (
   store: Options['store'],
@@ -106,14 +94,6 @@ const missingOf = async (
   }
 };
 
-const missingInLog = async (
-  store: Options['store'],
-  entries: readonly LedgerEntry[],
-): Promise<LedgerEntry[]> => {
-  const payments = [...Map.groupBy(entries, ({ paymentId }) => paymentId)];
-  return (await Promise.all(payments.map(([id, own]) => missingOf(store, id, own)))).flat();
-};
-
 const inTime = async (ms: number, work: Promise<unknown>): Promise<void> => {
   await within(ms, work, () => new Error('late')).catch(() => undefined);
 };
@@ -127,7 +107,9 @@ const compare = async (comparing: Comparing): Promise<Compared> => {
     .catch(onError(LedgerEndNotFound, (error) => error));
   if (end instanceof LedgerEndNotFound)
     return { acknowledged, ahead: { operations: 0, cursor: end.cursor }, isLevel: false };
-  const operations = (await missingInLog(store, end)).length;
+  const payments = [...Map.groupBy(end, ({ paymentId }) => paymentId)];
+  const missing = await Promise.all(payments.map(([id, own]) => missingOf(store, id, own)));
+  const operations = missing.flat().length;
   const cursor = end.at(-1)?.cursor;
   if (operations > 0 && cursor !== undefined)
     return { acknowledged, ahead: { operations, cursor }, isLevel: false };
@@ -233,7 +215,14 @@ export const createProviderAhead = (options: Options) => {
     acknowledge: async (context: EventContext): Promise<Ahead | undefined> => {
       const found = await compare(comparing);
       const { ahead, acknowledged } = found;
-      if (ahead !== undefined) await recordAcknowledgement(comparing, acknowledged, ahead, context);
+      const { stored } = acknowledged;
+      if (ahead !== undefined) {
+        if (stored instanceof ControlNotWhole) throw stored;
+        const [provider] = options.providers;
+        const data = { ...ahead, ...(provider !== undefined && { provider }) };
+        const event = { type: 'ProviderAheadAcknowledged', data } as const;
+        await appendControl(options.store, PROVIDER_AHEAD_STREAM, stored, [event], context);
+      }
       note(comparing, { ...found, ahead: undefined });
       return ahead;
     },

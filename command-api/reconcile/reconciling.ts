@@ -133,18 +133,14 @@ const compareAndNote = async (running: Running, isWhole: boolean): Promise<Recon
   return result;
 };
 
-/** A clock that was ahead makes no comparison wait. */
-const isDue = ({ compared }: KeptTurn, nowMs: number): boolean =>
-  compared === undefined ||
-  nowMs < compared.atMs ||
-  nowMs >= compared.atMs + REST * compared.tookMs;
-
 const runInTurn = async (running: Running, kept: KeptTurn): Promise<void> => {
   const { nowMs, turns, metrics, stopping } = running;
   const lookedMs = await running.lookElsewhere(kept.lookedMs);
   if (lookedMs !== undefined) await turns.keep({ lookedMs });
   const atMs = nowMs();
-  if (!isDue(kept, atMs)) {
+  const { atMs: lastMs = 0, tookMs = 0 } = kept.compared ?? {};
+  // A clock that was ahead makes no comparison wait.
+  if (atMs >= lastMs && atMs < lastMs + REST * tookMs) {
     await askAgain(running);
     if (kept.found !== undefined) metrics.reconciled(kept.found);
     return;

@@ -64,16 +64,13 @@ export const startSweep = (options: SweepOptions) => {
   let stopped = false;
   let warnedOf: string | undefined;
 
-  const startOf = async (checkpoint: Position | null): Promise<Position | null> => {
-    if (readTo === undefined) return checkpoint;
-    const between = await store.readAll(checkpoint, 1, readTo);
-    return between.length === 0 ? checkpoint : readTo;
-  };
-
-  const readLog = async (from: Position | null): Promise<Map<string, Set<string>>> => {
+  /** What comes after the checkpoint, and was not read before. */
+  const readLog = async (checkpoint: Position | null): Promise<Map<string, Set<string>>> => {
     const unresolvedInLog = new Map<string, Set<string>>();
+    const isBehind =
+      readTo !== undefined && (await store.readAll(checkpoint, 1, readTo)).length > 0;
+    let after = isBehind ? (readTo ?? null) : checkpoint;
     const end = await store.end();
-    let after = from;
     while (after !== end && !stopped) {
       const page = await store.readAll(after, PAGE, end);
       if (page.length === 0) break;
@@ -91,7 +88,7 @@ export const startSweep = (options: SweepOptions) => {
     const checkpoint = await readModels.checkpoint();
     const listed = await readModels.unresolved(RETRY_SCHEDULES_MAX);
     const parked = await readModels.parked(RETRY_SCHEDULES_MAX);
-    const logged = await readLog(await startOf(checkpoint));
+    const logged = await readLog(checkpoint);
     const merchants = new Map(listed.map(({ paymentId, merchantId }) => [paymentId, merchantId]));
     const open = new Set([...merchants.keys(), ...logged.keys()]);
     const found = new Set(open);

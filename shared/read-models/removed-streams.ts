@@ -74,30 +74,23 @@ async function* announced(
   }
 }
 
-const missingOf = async (
-  { store, readModels }: RemovalDeps,
-  ids: readonly string[],
-): Promise<{ paymentId: string; reason: string }[]> => {
-  const found = await fewAtOnce(ids, async (paymentId) => {
-    const { row } = await readModels.inspect(paymentId);
-    const stream = streamOf(paymentId);
-    let removed: string | undefined;
-    const last = await store.lastRevision(stream).catch((error: unknown) => {
-      if (!(error instanceof StreamNotWhole || error instanceof StoreFileUnusable)) throw error;
-      removed = withoutName(error, stream);
-      return null;
-    });
-    const isMissing = row !== undefined && row.revision > (last ?? -1);
-    return isMissing ? [{ paymentId, reason: removed ?? notHeld(row.revision, last ?? -1) }] : [];
-  });
-  return found.flat();
-};
-
 /** The payments that the log holds less of than their document, in the order of ids. */
-async function* eachMissing(deps: RemovalDeps, signal: AbortSignal) {
-  for await (const ids of documentPages(deps.readModels, PAGE)) {
+async function* eachMissing({ store, readModels }: RemovalDeps, signal: AbortSignal) {
+  for await (const ids of documentPages(readModels, PAGE)) {
     if (signal.aborted) return;
-    yield* await missingOf(deps, ids);
+    const found = await fewAtOnce(ids, async (paymentId) => {
+      const { row } = await readModels.inspect(paymentId);
+      const stream = streamOf(paymentId);
+      let removed: string | undefined;
+      const last = await store.lastRevision(stream).catch((error: unknown) => {
+        if (!(error instanceof StreamNotWhole || error instanceof StoreFileUnusable)) throw error;
+        removed = withoutName(error, stream);
+        return null;
+      });
+      const isMissing = row !== undefined && row.revision > (last ?? -1);
+      return isMissing ? [{ paymentId, reason: removed ?? notHeld(row.revision, last ?? -1) }] : [];
+    });
+    yield* found.flat();
   }
 }
 

@@ -1,6 +1,6 @@
 /** The read models' file while it is served; only a rebuild puts another in its place (ADR-0042). */
 import { close, existsSync, openSync, renameSync, statSync } from 'node:fs';
-import { firstLineOf } from '../../runtime/error-text.ts';
+import { firstLineOf, orElse } from '../../runtime/error-text.ts';
 import { codeOf, moveAllPages } from '../../runtime/sqlite.ts';
 import { ReadModelsLost, ReadModelsUnavailable } from '../errors.ts';
 import {
@@ -14,12 +14,8 @@ import {
 
 /** Keeps the file that a rename takes away: freeing the blocks of a large one takes 0.1 s. */
 const keepOpen = (file: string): (() => void) => {
-  try {
-    const held = openSync(file, 'r');
-    return () => close(held, () => undefined);
-  } catch {
-    return () => undefined;
-  }
+  const held = orElse(undefined, () => openSync(file, 'r'));
+  return () => held && close(held, () => undefined);
 };
 
 /** Throws ReadModelsUnavailable where a part of the closed file is in its write-ahead log alone. */
