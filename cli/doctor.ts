@@ -1,6 +1,7 @@
 /** `payments doctor`: settings, engines and folder of the running service, else of this shell. */
 import type { Command } from 'commander';
 import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
+import { VERSION } from '../shared/runtime/version.ts';
 import { attentionLines, needAPerson } from './attention.ts';
 import {
   type EngineFinding,
@@ -65,6 +66,7 @@ const notLookedAt = (config: Config, service: ServiceFinding, { unknown }: Atten
 const NOTHING = {
   warnings: [],
   service: null,
+  version: VERSION,
   shellDiffers: [],
   dataFolder: null,
   engines: [],
@@ -88,6 +90,7 @@ const examine = async (isProduction: boolean) => {
     problems,
     warnings: settings?.warnings ?? config.warnings,
     service: { url, state, ...(reason === undefined ? {} : { reason }) },
+    version: settings?.version ?? VERSION,
     settingsOf: settings === null ? ('shell' as const) : ('service' as const),
     settings: settings?.settings ?? shell,
     shellDiffers: differing(shell, service),
@@ -132,11 +135,11 @@ const showServer = (finding: EventStoreServerFinding): void => {
   for (const warning of finding.warnings) print(styled('yellow', `  warning: ${warning}`));
 };
 
-const showService = ({ service, settingsOf }: Finding): void => {
+const showService = ({ service, settingsOf, version }: Finding): void => {
   if (service === null) return;
   const { url, state, reason } = service;
   const shown = styled(state === 'running' ? 'green' : 'red', state);
-  print(`${styled('bold', 'Service')}  ${url}  ${shown}`);
+  print(`${styled('bold', 'Service')}  ${url}  ${shown}`, `  payments ${version}`);
   if (reason !== undefined) print(`  its settings are not known: ${reason}`);
   title(settingsOf === 'service' ? 'Settings in effect there' : 'Settings of this shell');
 };

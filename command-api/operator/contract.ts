@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import manifest from '../../package.json' with { type: 'json' };
 import { named, REQUIRED, requiredChoice, requiredOr } from '../../shared/http/fields.ts';
 import { APPROVAL_MS_MAX } from '../../shared/payment/decide-resolution.ts';
 import type { ResolutionRequest } from '../../shared/payment/state.ts';
 import { holdsLongNumber } from '../../shared/runtime/card-numbers.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import { withoutSecrets } from '../../shared/runtime/settings/effective.ts';
+import { VERSION } from '../../shared/runtime/version.ts';
 import { OPERATION_STATES } from '../recovery/unresolved.ts';
 
 const time = () => z.string().meta({ format: 'date-time' });
@@ -146,7 +146,7 @@ export const serviceSettings = (config: Config): ServiceSettings => {
   const url = stripe?.url ?? provider.url;
   const address = url === undefined ? null : withoutSecrets(url);
   return {
-    version: manifest.version,
+    version: VERSION,
     mode,
     dataFolder: dataDir,
     provider: { simulated: address === null, address },

@@ -1,6 +1,6 @@
 /** Dashboards and alerts use these names. No label holds an id, a merchant or card data. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import manifest from '../../package.json' with { type: 'json' };
+import { VERSION } from './version.ts';
 
 /** Each row is `name{labels}: help`. */
 const COUNTERS = {
@@ -138,7 +138,7 @@ export const createMetrics = () => {
   const registry = new Registry();
   const all = createAll(registry);
   collectProcess();
-  all.buildInfo.set({ version: manifest.version }, 1);
+  all.buildInfo.set({ version: VERSION }, 1);
   const readings: (() => void | Promise<void>)[] = [];
   return {
     ...all,

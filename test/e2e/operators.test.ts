@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { VERSION } from '../../shared/runtime/version.ts';
 import { runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { payment, SECRET } from '../support/in-process.ts';
@@ -70,6 +71,7 @@ describe('payments doctor', () => {
     const { code, stdout, stderr } = await cli(['doctor'], other);
     expect([code, stderr]).toEqual([0, expect.stringContaining('payments projections status')]);
     expect(stdout).toMatch(/^Service {2}http:\S+ {2}running$/m);
+    expect(stdout).toContain(`\n  payments ${VERSION}\n`);
     expect(stdout).toMatch(/^Settings in effect there$/m);
     expect(stdout).toMatch(/^PORT +\d+ +environment$/m);
     expect(stdout).toMatch(/^MAX_AMOUNT +99999999 +default$/m);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { ATTENTION_REASONS } from '../../command-api/attention/contract.ts';
-import manifest from '../../package.json' with { type: 'json' };
+import { VERSION } from '../../shared/runtime/version.ts';
 import { testUnless } from '../support/describe-driver.ts';
 import { openInProcess } from '../support/in-process.ts';
 import { ROOT } from '../support/service.ts';
@@ -94,7 +94,7 @@ test('the version, and the metrics of process and runtime, are served', () => {
   ];
   const own = [...runtime, 'nodejs_eventloop_lag_p99_seconds', 'nodejs_heap_size_used_bytes'];
   expect(own.filter((name) => !served.has(name))).toEqual([]);
-  expect(text).toContain(`payments_build_info{version="${manifest.version}"} 1`);
+  expect(text).toContain(`payments_build_info{version="${VERSION}"} 1`);
 });
 
 test('the free space of the data folder is served, in bytes', () => {
