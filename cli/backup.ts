@@ -17,7 +17,7 @@ import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, counted, note, print, printJson } from './output.ts';
 import { readSettings } from './settings.ts';
 
-const EVENTS = 'events.sqlite';
+export const EVENTS = 'events.sqlite';
 /** Copied in this order. Read models are rebuilt from the events. */
 const PARTS = [
   // Before the events: a checkpoint behind the log sends messages twice, one ahead stops the relay.
@@ -62,7 +62,8 @@ const eventsIn = (file: string): number => {
 
 type Copied = { folder: string; events: number; files: { name: string; bytes: number }[] };
 
-const copyParts = async (from: string, to: string): Promise<Copied['files']> => {
+/** Each file for its owner alone, on disk, and each database checked. Throws Error. */
+export const copyParts = async (from: string, to: string): Promise<Copied['files']> => {
   const files: Copied['files'] = [];
   for (const name of PARTS) {
     const source = join(from, name);
@@ -80,7 +81,7 @@ const copyParts = async (from: string, to: string): Promise<Copied['files']> => 
   return files;
 };
 
-const whyOf = (error: unknown): string =>
+export const whyOf = (error: unknown): string =>
   isDiskFull(error) ? 'the disk is full' : reasonOf(error);
 
 /** Copies under another name first, so that an interrupted copy never looks whole. */
@@ -103,13 +104,18 @@ const copyFolder = async (from: string, to: string): Promise<Copied> => {
   }
 };
 
+/** DATA_DIR. Throws CommandFailed where the events are not in it. */
+export const embeddedFolder = (): string => {
+  const { dataDir, eventStoreDbUrl } = readSettings();
+  if (eventStoreDbUrl === undefined) return dataDir;
+  throw new CommandFailed(
+    'EVENTSTOREDB_URL is set, so the events are not in DATA_DIR; for the backup of servers see "EventStoreDB, MongoDB, Kafka" in docs/operations.md',
+  );
+};
+
 const runBackup = async (target: string, { format }: { format: Format }): Promise<void> => {
   process.umask(0o077);
-  const { dataDir, eventStoreDbUrl } = readSettings();
-  if (eventStoreDbUrl !== undefined)
-    throw new CommandFailed(
-      'EVENTSTOREDB_URL is set, so the events are not in DATA_DIR; to back up the servers see "EventStoreDB, MongoDB, Kafka" in docs/operations.md',
-    );
+  const dataDir = embeddedFolder();
   const folder = resolve(target);
   if (existsSync(folder))
     throw new CommandFailed(
@@ -121,9 +127,10 @@ const runBackup = async (target: string, { format }: { format: Format }): Promis
   if (format === 'json') return printJson(copied);
   print(`${folder}  ${counted(copied.events)} events`);
   for (const { name, bytes } of copied.files) print(`  ${name}  ${counted(bytes)} bytes`);
-  note('It holds secrets: keep it as safe as the service.');
-  // A service changes the folder that it starts on, and this may be the only backup.
-  note(`To restore it, start on a copy: cp -a ${folder} /restored && DATA_DIR=/restored npm start`);
+  const secrets = copied.files.flatMap(({ name }) => (name.endsWith('.sqlite') ? [] : [name]));
+  if (secrets.length > 0)
+    note(`It holds secrets (${secrets.join(', ')}): keep it as safe as the service.`);
+  note(`To restore it: stop the service, then payments restore ${folder}`);
 };
 
 export const backupCommand = (): Command =>

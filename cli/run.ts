@@ -27,6 +27,7 @@ const VERBS: Readonly<Record<string, Readonly<Record<string, () => Promise<Comma
     projections: async () => (await import('./projections.ts')).projectionsCommand(),
     topics: async () => (await import('./topics.ts')).topicsCommand(),
     backup: async () => (await import('./backup.ts')).backupCommand(),
+    restore: async () => (await import('./restore.ts')).restoreCommand(),
     repair: async () => (await import('./repair.ts')).repairCommand(),
     keys: async () => (await import('./keys.ts')).keysCommand(),
   },

@@ -4,11 +4,19 @@
  * next change finds a key that the log ends with.
  */
 import { createPrivateKey } from 'node:crypto';
+import { chmodSync, chownSync, type Stats, statSync } from 'node:fs';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { keyIdOf, makeRotation, type SealedHead } from '../../shared/event-store/seals.ts';
 import { replacePrivateFile } from '../../shared/runtime/private-files.ts';
 import { LogMisfit } from '../errors.ts';
-import { type KeyPlace, newSealingKey, nextFileOf, takeNextKey, writeHeadFile } from './key.ts';
+import {
+  headFileOf,
+  type KeyPlace,
+  newSealingKey,
+  nextFileOf,
+  takeNextKey,
+  writeHeadFile,
+} from './key.ts';
 import { openSealingKey } from './open.ts';
 import { reach } from './running-hash.ts';
 import { appendSeal, headToSeal, type RecordedSeal } from './stored-seals.ts';
@@ -30,6 +38,12 @@ const headNow = async (
   return reached && position !== null ? { log, position, logHash: reached.logHash } : undefined;
 };
 
+/** Root changes the key of a service that could not read a file of root's. */
+const giveTo = ({ uid, gid, mode }: Stats, file: string): void => {
+  if (process.geteuid?.() === 0) chownSync(file, uid, gid);
+  chmodSync(file, mode);
+};
+
 /**
  * Or only finishes a change that was broken off. No service may run on a log of SQLite; a projector on a
  * server's log seals no more until it has the new key. Throws LogMisfit where the log is empty or not the
@@ -43,14 +57,20 @@ export const rotateSealingKey = async (store: EventStore, place: KeyPlace): Prom
   const head = await headNow(store, log, seals);
   if (head === undefined)
     throw new LogMisfit('the log is empty, so no seal needs the old key: remove its file instead');
+  const ofKey = statSync(keyFile);
+  const ofHead = statSync(headFileOf(place), { throwIfNoEntry: false }) ?? ofKey;
   const pem = newSealingKey();
   const data = makeRotation(privateKey, createPrivateKey(pem), {
     ...head,
     eventsMax: last?.event.data.eventsMax,
   });
   await replacePrivateFile(nextFileOf(keyFile), pem);
+  giveTo(ofKey, nextFileOf(keyFile));
   await appendSeal(store, last, { type: 'SealingKeyRotated', data }, 'operator');
   await takeNextKey(keyFile);
-  if (keepsHead) await writeHeadFile(place, { sealed: head });
-  return { keyId: data.newKeyId, oldKeyId: data.oldKeyId };
+  const rotated = { keyId: data.newKeyId, oldKeyId: data.oldKeyId };
+  if (!keepsHead) return rotated;
+  await writeHeadFile(place, { sealed: head });
+  giveTo(ofHead, headFileOf(place));
+  return rotated;
 };
