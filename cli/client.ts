@@ -132,17 +132,19 @@ export const openClient = async (options: ClientOptions = {}): Promise<Client> =
 };
 
 const NEXT: Record<string, string> = {
-  FORBIDDEN:
-    'set PAYMENTS_TOKEN to such a token: payments token --merchant "*" --scope … --subject <your name>',
   PAYMENT_NOT_FOUND: 'look for it: payments find',
   INVALID_REQUEST: 'see the options: the same command with --help',
   SERVICE_UNAVAILABLE: 'the reason is at /health/ready of the service, or: payments doctor',
 };
 
-const nextToken = (): string => {
+const nextToken = (error: 'FORBIDDEN' | 'UNAUTHORIZED'): string => {
+  const { tokens, dataDir } = readSettings();
+  if (tokens.keys.kind.startsWith('jwks'))
+    return 'set PAYMENTS_TOKEN to such a token of the issuer';
+  if (error === 'FORBIDDEN')
+    return 'set PAYMENTS_TOKEN to such a token: payments token --merchant "*" --scope … --subject <your name>';
   if (givenToken(undefined) !== undefined)
     return 'set PAYMENTS_TOKEN to a valid token, or unset it, and one is signed with the settings';
-  const { tokens, dataDir } = readSettings();
   const key = tokens.keys.kind === 'secret' ? 'JWT_SECRET' : `the key in ${dataDir}`;
   return `the token was signed with ${key}: set DATA_DIR, or JWT_SECRET, as the service has it, or PAYMENTS_TOKEN to a valid token`;
 };
@@ -154,7 +156,8 @@ export const rejectionLine = (status: number, body: string): string => {
   const list = Array.isArray(details) && details.length > 0 ? ` (${details.join('; ')})` : '';
   // Details give the reason, which /health/ready may not show.
   const hasReason = error === 'SERVICE_UNAVAILABLE' && list !== '';
-  const next = error === 'UNAUTHORIZED' ? nextToken() : NEXT[error];
+  const isToken = error === 'UNAUTHORIZED' || error === 'FORBIDDEN';
+  const next = isToken ? nextToken(error) : NEXT[error];
   const last = hasReason || next === undefined ? '' : `; ${next}`;
   return `${error}: ${String(message).replace(/\.$/, '')}${list}${last}`;
 };

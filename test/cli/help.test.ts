@@ -100,6 +100,7 @@ describe('payments <verb> --help', () => {
     '%s shows an example, also where it only leads to verbs of its own',
     (_name, command) => {
       expect(hasExample(command)).toBe(true);
+      expect(helpOf(command)).toMatch(/Exit codes: 0 done.*\n.*PAYMENTS_URL.*PAYMENTS_TOKEN/);
     },
   );
 });
