@@ -12,7 +12,12 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { backup as copyDatabase, DatabaseSync } from 'node:sqlite';
 import type { Command } from 'commander';
 import { isDiskFull, reasonOf } from '../shared/runtime/error-text.ts';
-import { makeDataDir, syncPath } from '../shared/runtime/private-files.ts';
+import {
+  LAST_BACKUP,
+  makeDataDir,
+  replacePrivateFile,
+  syncPath,
+} from '../shared/runtime/private-files.ts';
 import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, counted, note, print, printJson } from './output.ts';
 import { readSettings } from './settings.ts';
@@ -124,6 +129,9 @@ const runBackup = async (target: string, { format }: { format: Format }): Promis
   if (!existsSync(join(dataDir, EVENTS)))
     throw new CommandFailed(`DATA_DIR: ${dataDir} holds no events; see payments doctor`);
   const copied = await copyFolder(dataDir, folder);
+  await replacePrivateFile(join(dataDir, LAST_BACKUP), '').catch((error: unknown) =>
+    note(`its time could not be noted in ${dataDir}, so alerts do not know of it: ${whyOf(error)}`),
+  );
   if (format === 'json') return printJson(copied);
   print(`${folder}  ${counted(copied.events)} events`);
   for (const { name, bytes } of copied.files) print(`  ${name}  ${counted(bytes)} bytes`);

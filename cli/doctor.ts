@@ -57,8 +57,15 @@ const isServerUnknown = ({ eventStoreDbUrl }: Config, { settings }: ServiceFindi
 const SERVER_UNKNOWN =
   'EventStoreDB: version, leader and rights, for EVENTSTOREDB_URL is not set in this shell and the service runs on it';
 
+const FOLDER_ELSEWHERE = 'the data folder: ask on its machine, without PAYMENTS_URL';
+const OTHERS_OF_A_KIND =
+  'the other processes: one of each kind answers here; alerts read /metrics of each';
+const NO_FAULT = [SERVER_UNKNOWN, FOLDER_ELSEWHERE, OTHERS_OF_A_KIND];
+
 const notLookedAt = (config: Config, service: ServiceFinding, { unknown }: Attention): string[] => [
   ...(isServerUnknown(config, service) ? [SERVER_UNKNOWN] : []),
+  ...(service.settings?.mode === 'embedded' && !isHere(service) ? [FOLDER_ELSEWHERE] : []),
+  ...(service.settings?.mode === 'command-api' ? [OTHERS_OF_A_KIND] : []),
   ...(unknown ? [`what needs a person: ${unknown}`] : []),
 ];
 
@@ -73,6 +80,7 @@ const NOTHING = {
   eventStoreServer: null,
   notLookedAt: [],
   attention: [],
+  troubles: [],
   production: undefined,
 };
 
@@ -88,6 +96,7 @@ const examine = async (isProduction: boolean) => {
   const attention = settings === null ? { items: [] } : await lookForAttention();
   return {
     problems,
+    troubles: settings?.troubles ?? [],
     warnings: settings?.warnings ?? config.warnings,
     service: { url, state, ...(reason === undefined ? {} : { reason }) },
     version: settings?.version ?? VERSION,
@@ -100,7 +109,9 @@ const examine = async (isProduction: boolean) => {
     notLookedAt: notLookedAt(config, service, attention),
     attention: attention.items,
     ...(isProduction &&
-      settings !== null && { production: await walkProduction(url, settings.settings) }),
+      settings !== null && {
+        production: await walkProduction(url, settings.settings),
+      }),
   };
 };
 
@@ -113,10 +124,11 @@ const sizeOf = (bytes: number): string => {
 };
 
 const showDataFolder = (finding: DataFolderFinding): void => {
-  const { path, state, held, freeBytes, files, waysBackLost } = finding;
+  const { path, state, held, freeBytes, files, waysBackLost, lastBackupAt } = finding;
   title('Data folder');
   const free = freeBytes === null ? '' : `, ${sizeOf(freeBytes)} free`;
   print(`${path}  ${state}${held ? ', held by a running service' : ''}${free}`);
+  print(`  last backup: ${lastBackupAt ?? 'none'}`);
   print(...columns(files.map(({ name, bytes }) => [`  ${name}`, sizeOf(bytes)])));
   for (const line of waysBackLost) print(styled('yellow', `  warning: ${line}`));
 };
@@ -149,7 +161,8 @@ const show = (finding: Finding): void => {
   showService(finding);
   print(...columns(settings.map(({ name, value, origin }) => [name, value, origin])));
   if (shellDiffers.length > 0) print(`this shell has other values of: ${shellDiffers.join(', ')}`);
-  for (const problem of finding.problems) print(styled('red', `problem: ${problem}`));
+  for (const problem of [...finding.problems, ...finding.troubles])
+    print(styled('red', `problem: ${problem}`));
   for (const warning of finding.warnings) print(styled('yellow', `warning: ${warning}`));
   if (dataFolder !== null) showDataFolder(dataFolder);
   if (engines.length > 0) showEngines(engines);
@@ -181,8 +194,12 @@ const failures = (finding: Finding): string[] => {
       `${faults.join(', ')} cannot be used; the causes are above, and "Health" in docs/operations.md says what to do`,
     ...(eventStoreServer?.faults ?? []).map((fault) => `event store: ${fault}`),
     dataFolder?.problem,
-    ...finding.notLookedAt.filter((part) => part !== SERVER_UNKNOWN),
+    ...finding.troubles,
+    ...finding.notLookedAt.filter((part) => !NO_FAULT.includes(part)),
     ...missingOf(finding.production ?? []),
+    ...(finding.production && eventStoreServer
+      ? eventStoreServer.warnings.map((line) => `not ready for production: EventStoreDB: ${line}`)
+      : []),
   ]);
 };
 

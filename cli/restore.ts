@@ -1,16 +1,15 @@
 /** `payments restore <copy>`: puts a backup that was checked in the place of the data folder (gaps §17). */
 import {
-  accessSync,
   chownSync,
-  constants,
   existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   renameSync,
   rmSync,
   statSync,
 } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Command } from 'commander';
 import type { AuditVerification } from '../audit/contract.ts';
@@ -20,12 +19,11 @@ import { describeBreak } from '../shared/event-store/chain.ts';
 import { makeDataDir, SERVICE_LOCK, syncPath } from '../shared/runtime/private-files.ts';
 import { copyParts, EVENTS, embeddedFolder, whyOf } from './backup.ts';
 import { jsonOf } from './client.ts';
-import { type Format, formatOption, verb } from './options.ts';
-import { CommandFailed, counted, note, notedMisfit, print, printJson } from './output.ts';
+import { verb } from './options.ts';
+import { CommandFailed, counted, note, notedMisfit, print } from './output.ts';
 import { keyPlaceIn } from './settings.ts';
 import { lockFolder, openStoppedFolder } from './stopped-folder.ts';
 
-const DRAFT = '.restored';
 const REPLACED = 'replaced.';
 
 /** Throws Error where the log is not whole, or was sealed by another key. */
@@ -36,7 +34,8 @@ const checkLog = async (folder: string) => {
   if (misfit !== undefined) throw new Error(misfit);
   using log = new DatabaseSync(join(folder, EVENTS), { readOnly: true });
   const last = log.prepare('SELECT text FROM events ORDER BY position DESC LIMIT 1').get();
-  return { events, lastEventAt: String(JSON.parse(String(last?.text)).time) };
+  const { time } = JSON.parse(String(last?.text)) as { time: string };
+  return { events, time };
 };
 
 /** Within the folder, which may be a volume of its own. The lock stays where it is. */
@@ -48,28 +47,36 @@ const swap = (folder: string, draft: string, aside: string): void => {
   for (const name of readdirSync(draft)) renameSync(join(draft, name), join(folder, name));
 };
 
-const restoreInto = async (folder: string, copy: string) => {
-  const owner = statSync(existsSync(folder) ? folder : copy);
+const restore = async (given: string): Promise<void> => {
+  process.umask(0o077);
+  const [folder, copy] = [embeddedFolder(), resolve(given)];
+  if (!existsSync(join(copy, EVENTS)))
+    throw new CommandFailed(`${copy} holds no ${EVENTS}; name a folder of payments backup`);
+  const { uid, gid } = statSync(existsSync(folder) ? folder : copy);
   makeDataDir(folder);
   const lock = lockFolder(folder, 'restore');
-  const [draft, at] = [join(folder, DRAFT), new Date().toISOString().replace(/[-:]|\.\d+/g, '')];
-  const aside = join(folder, `${REPLACED}${at}`);
+  const end = `${REPLACED}${new Date().toISOString().replace(/\W/g, '')}`;
+  const [draft, aside] = [join(folder, '.restored'), join(folder, end)];
   const head = headFileOf(keyPlaceIn(folder));
+  const keepsHead = existsSync(head);
   try {
     rmSync(draft, { recursive: true, force: true });
     mkdirSync(draft);
     await copyParts(copy, draft);
-    const found = await checkLog(draft);
-    if (existsSync(head)) accessSync(dirname(head), constants.W_OK);
+    const { events, time } = await checkLog(draft);
+    if (keepsHead) linkSync(head, `${head}.${end}`);
     mkdirSync(aside);
-    const made = [folder, join(folder, SERVICE_LOCK), aside];
-    for (const path of [...made, ...readdirSync(draft).map((name) => join(draft, name))])
-      chownSync(path, owner.uid, owner.gid);
+    const files = readdirSync(draft).map((name) => join(draft, name));
+    for (const path of [folder, join(folder, SERVICE_LOCK), aside, ...files])
+      chownSync(path, uid, gid);
     swap(folder, draft, aside);
     // Last: until then no start takes a folder without a log for the right one.
-    if (existsSync(head)) renameSync(head, `${head}.${REPLACED}${at}`);
+    if (keepsHead) rmSync(head);
     await syncPath(folder);
-    return { folder, replaced: aside, ...found };
+    const hours = ((Date.now() - Date.parse(time)) / 3_600_000).toFixed(1);
+    print(`${folder}  ${counted(events)} events, whose chain holds`);
+    print(`  the last one is of ${time}, ${hours} hours ago`);
+    print(`  what was there is in ${aside}`);
   } catch (error) {
     const kept = existsSync(aside) ? `what was there is in ${aside}` : `${folder} is as it was`;
     throw new CommandFailed(`nothing is restored, and ${kept}: ${whyOf(error)}`, 3);
@@ -77,24 +84,6 @@ const restoreInto = async (folder: string, copy: string) => {
     rmSync(draft, { recursive: true, force: true });
     lock.release();
   }
-};
-
-const hoursSince = (time: string): string =>
-  `${((Date.now() - Date.parse(time)) / 3_600_000).toFixed(1)} hours ago`;
-
-const restore = async (given: string, { format }: { format: Format }): Promise<void> => {
-  process.umask(0o077);
-  const [folder, copy] = [embeddedFolder(), resolve(given)];
-  if (!existsSync(join(copy, EVENTS)))
-    throw new CommandFailed(`${copy} holds no ${EVENTS}; name a folder of payments backup`);
-  const restored = await restoreInto(folder, copy);
-  if (format === 'json') return printJson(restored);
-  const { events, lastEventAt, replaced } = restored;
-  print(
-    `${folder}  ${counted(events)} events, whose chain holds`,
-    `  the last one is of ${lastEventAt}, ${hoursSince(lastEventAt)}`,
-    `  what was there is in ${replaced}`,
-  );
   note(
     'Next: start the service. Merchants can only read until you have compared it with the provider: payments verify --all, payments reconcile --all, then payments reconcile --acknowledge',
     'Where events were published after the copy: docs/operations.md, Backup and restore',
@@ -107,5 +96,4 @@ export const restoreCommand = (): Command =>
       'Checks a backup, and puts it in the place of the stopped data folder, which it keeps.',
     )
     .argument('<copy>', 'a folder that payments backup made; it stays as it is')
-    .addOption(formatOption())
     .action(restore);

@@ -50,6 +50,7 @@ const OWN = [
   'sealing-key',
   ...KEY_DOCUMENTS,
   'service',
+  'backup',
   // Folders of payments restore.
   'replaced',
 ];

@@ -131,6 +131,7 @@ export const ServiceSettings = named('ServiceSettings', {
     .object({ simulated: z.boolean(), address: z.string().nullable() })
     .describe('Simulated: it moves no money.'),
   warnings: z.array(z.string()),
+  troubles: z.array(z.string()).describe('What alerts tell later, such as a full disk.'),
   settings: z.array(
     z.object({
       name: z.string(),
@@ -141,7 +142,7 @@ export const ServiceSettings = named('ServiceSettings', {
 });
 export type ServiceSettings = z.infer<typeof ServiceSettings>;
 
-export const serviceSettings = (config: Config): ServiceSettings => {
+export const serviceSettings = (config: Config, troubles: string[]): ServiceSettings => {
   const { mode, dataDir, provider, stripe, warnings, effective } = config;
   const url = stripe?.url ?? provider.url;
   const address = url === undefined ? null : withoutSecrets(url);
@@ -151,6 +152,7 @@ export const serviceSettings = (config: Config): ServiceSettings => {
     dataFolder: dataDir,
     provider: { simulated: address === null, address },
     warnings: [...warnings],
+    troubles,
     settings: [...effective],
   };
 };

@@ -58,7 +58,6 @@ export const rotateSealingKey = async (store: EventStore, place: KeyPlace): Prom
   if (head === undefined)
     throw new LogMisfit('the log is empty, so no seal needs the old key: remove its file instead');
   const ofKey = statSync(keyFile);
-  const ofHead = statSync(headFileOf(place), { throwIfNoEntry: false }) ?? ofKey;
   const pem = newSealingKey();
   const data = makeRotation(privateKey, createPrivateKey(pem), {
     ...head,
@@ -68,9 +67,7 @@ export const rotateSealingKey = async (store: EventStore, place: KeyPlace): Prom
   giveTo(ofKey, nextFileOf(keyFile));
   await appendSeal(store, last, { type: 'SealingKeyRotated', data }, 'operator');
   await takeNextKey(keyFile);
-  const rotated = { keyId: data.newKeyId, oldKeyId: data.oldKeyId };
-  if (!keepsHead) return rotated;
-  await writeHeadFile(place, { sealed: head });
-  giveTo(ofHead, headFileOf(place));
-  return rotated;
+  if (keepsHead) await writeHeadFile(place, { sealed: head });
+  if (keepsHead) giveTo(ofKey, headFileOf(place));
+  return { keyId: data.newKeyId, oldKeyId: data.oldKeyId };
 };
