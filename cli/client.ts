@@ -156,8 +156,7 @@ export const rejectionLine = (status: number, body: string): string => {
   const list = Array.isArray(details) && details.length > 0 ? ` (${details.join('; ')})` : '';
   // Details give the reason, which /health/ready may not show.
   const hasReason = error === 'SERVICE_UNAVAILABLE' && list !== '';
-  const isToken = error === 'UNAUTHORIZED' || error === 'FORBIDDEN';
-  const next = isToken ? nextToken(error) : NEXT[error];
+  const next = error === 'UNAUTHORIZED' || error === 'FORBIDDEN' ? nextToken(error) : NEXT[error];
   const last = hasReason || next === undefined ? '' : `; ${next}`;
   return `${error}: ${String(message).replace(/\.$/, '')}${list}${last}`;
 };

@@ -58,8 +58,7 @@ const SERVER_UNKNOWN =
   'EventStoreDB: version, leader and rights, for EVENTSTOREDB_URL is not set in this shell and the service runs on it';
 
 const FOLDER_ELSEWHERE = 'the data folder: ask on its machine, without PAYMENTS_URL';
-const OTHERS_OF_A_KIND =
-  'the other processes: one of each kind answers here; alerts read /metrics of each';
+const OTHERS_OF_A_KIND = 'the other processes of each kind; alerts read /metrics of all';
 const NO_FAULT = [SERVER_UNKNOWN, FOLDER_ELSEWHERE, OTHERS_OF_A_KIND];
 
 const notLookedAt = (config: Config, service: ServiceFinding, { unknown }: Attention): string[] => [
@@ -109,9 +108,7 @@ const examine = async (isProduction: boolean) => {
     notLookedAt: notLookedAt(config, service, attention),
     attention: attention.items,
     ...(isProduction &&
-      settings !== null && {
-        production: await walkProduction(url, settings.settings),
-      }),
+      settings !== null && { production: await walkProduction(url, settings.settings) }),
   };
 };
 

@@ -58,20 +58,19 @@ const restore = async (given: string): Promise<void> => {
   const end = `${REPLACED}${new Date().toISOString().replace(/\W/g, '')}`;
   const [draft, aside] = [join(folder, '.restored'), join(folder, end)];
   const head = headFileOf(keyPlaceIn(folder));
-  const keepsHead = existsSync(head);
   try {
     rmSync(draft, { recursive: true, force: true });
     mkdirSync(draft);
     await copyParts(copy, draft);
     const { events, time } = await checkLog(draft);
-    if (keepsHead) linkSync(head, `${head}.${end}`);
+    if (existsSync(head)) linkSync(head, `${head}.${end}`);
     mkdirSync(aside);
     const files = readdirSync(draft).map((name) => join(draft, name));
     for (const path of [folder, join(folder, SERVICE_LOCK), aside, ...files])
       chownSync(path, uid, gid);
     swap(folder, draft, aside);
     // Last: until then no start takes a folder without a log for the right one.
-    if (keepsHead) rmSync(head);
+    rmSync(head, { force: true });
     await syncPath(folder);
     const hours = ((Date.now() - Date.parse(time)) / 3_600_000).toFixed(1);
     print(`${folder}  ${counted(events)} events, whose chain holds`);

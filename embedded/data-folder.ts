@@ -51,7 +51,6 @@ const OWN = [
   ...KEY_DOCUMENTS,
   'service',
   'backup',
-  // Folders of payments restore.
   'replaced',
 ];
 const PROBE = '.write-test';

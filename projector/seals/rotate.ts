@@ -4,7 +4,7 @@
  * next change finds a key that the log ends with.
  */
 import { createPrivateKey } from 'node:crypto';
-import { chmodSync, chownSync, type Stats, statSync } from 'node:fs';
+import { chmodSync, chownSync, statSync } from 'node:fs';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { keyIdOf, makeRotation, type SealedHead } from '../../shared/event-store/seals.ts';
 import { replacePrivateFile } from '../../shared/runtime/private-files.ts';
@@ -38,12 +38,6 @@ const headNow = async (
   return reached && position !== null ? { log, position, logHash: reached.logHash } : undefined;
 };
 
-/** Root changes the key of a service that could not read a file of root's. */
-const giveTo = ({ uid, gid, mode }: Stats, file: string): void => {
-  if (process.geteuid?.() === 0) chownSync(file, uid, gid);
-  chmodSync(file, mode);
-};
-
 /**
  * Or only finishes a change that was broken off. No service may run on a log of SQLite; a projector on a
  * server's log seals no more until it has the new key. Throws LogMisfit where the log is empty or not the
@@ -57,17 +51,22 @@ export const rotateSealingKey = async (store: EventStore, place: KeyPlace): Prom
   const head = await headNow(store, log, seals);
   if (head === undefined)
     throw new LogMisfit('the log is empty, so no seal needs the old key: remove its file instead');
-  const ofKey = statSync(keyFile);
+  const { uid, gid, mode } = statSync(keyFile);
+  // A service cannot read a file of root's.
+  const keepUser = (file: string): void => {
+    if (process.geteuid?.() === 0) chownSync(file, uid, gid);
+    chmodSync(file, mode);
+  };
   const pem = newSealingKey();
   const data = makeRotation(privateKey, createPrivateKey(pem), {
     ...head,
     eventsMax: last?.event.data.eventsMax,
   });
   await replacePrivateFile(nextFileOf(keyFile), pem);
-  giveTo(ofKey, nextFileOf(keyFile));
+  keepUser(nextFileOf(keyFile));
   await appendSeal(store, last, { type: 'SealingKeyRotated', data }, 'operator');
   await takeNextKey(keyFile);
   if (keepsHead) await writeHeadFile(place, { sealed: head });
-  if (keepsHead) giveTo(ofKey, headFileOf(place));
+  if (keepsHead) keepUser(headFileOf(place));
   return { keyId: data.newKeyId, oldKeyId: data.oldKeyId };
 };

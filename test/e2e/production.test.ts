@@ -69,8 +69,11 @@ test('the commands of the page lead to a service with a payment, a backup and a 
   const dataDir = env.DATA_DIR ?? '';
   await using service = await spawnService({ dataDir, env });
   await untilReady(service);
+  // Ready comes a moment before the banner.
+  await until('the banner ends', () =>
+    service.stderr().includes('Next:  npx payments doctor --production'),
+  );
   expect(service.stderr()).not.toContain('Not for production');
-  expect(service.stderr()).toContain('Next:  npx payments doctor --production');
   expect(existsSync(env.SEALING_KEY_FILE ?? '')).toBe(true);
 
   const PAYMENTS_TOKEN = await token('*', 'ops:admin audit:read');

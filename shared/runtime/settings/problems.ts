@@ -208,10 +208,7 @@ export const warningsOf = (parsed: ParsedSettings): string[] => {
   });
 };
 
-const KNOWN: readonly string[] = [
-  ...SETTING_NAMES,
-  ...SECRET_SETTINGS.map((name) => `${name}_FILE`),
-];
+const KNOWN: string[] = [...SETTING_NAMES, ...SECRET_SETTINGS.map((name) => `${name}_FILE`)];
 const OURS = /^(STRIPE|KAFKA|PROVIDER|WEBHOOK|RATE_LIMIT|PERSONAL_DATA|JWT)_/;
 
 const isOneLetterFrom = (a: string, b: string): boolean => {
