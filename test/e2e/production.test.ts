@@ -17,6 +17,7 @@ import { stripeDouble } from '../support/stripe-double/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
+const PRODUCTION = readFileSync(join(ROOT, 'docs/production.md'), 'utf8');
 const PAGE = 'https://payments.example';
 const TYPED = ['rk_live_ofATrial', 'whsec_b2ZBVHJpYWwtb2ZBVHJpYWw='];
 
@@ -55,10 +56,28 @@ const installed = async () => {
 };
 
 test('the page has at most 2,000 words, and the README links it before its first chapter', () => {
-  const words = readFileSync(join(ROOT, 'docs/production.md'), 'utf8').split(/\s+/);
+  const words = PRODUCTION.split(/\s+/);
   expect(words.length).toBeLessThanOrEqual(2_000);
   const [first] = readFileSync(join(ROOT, 'README.md'), 'utf8').split(/^## /m);
   expect(first).toContain('(docs/production.md)');
+});
+
+/** Those without a name install as root, or ask systemd. */
+test('bash takes each block of the page, and a test types each one that has a name', () => {
+  const blocks = [...PRODUCTION.matchAll(/^ *```sh(?: (\S+))?\n(.*?)^ *```$/gms)];
+  for (const [, name, text] of blocks)
+    expect([name, spawnSync('bash', ['-n'], { input: text }).status]).toEqual([name, 0]);
+  const untyped = blocks.filter(([, name]) => name === undefined).map(([, , text]) => text);
+  expect(untyped).toEqual([
+    expect.stringContaining('useradd'),
+    expect.stringContaining('systemctl'),
+  ]);
+  const typed = blocks.flatMap(([, name]) => (name === undefined ? [] : [name]));
+  expect(typed).toEqual([
+    ...['folders', 'secrets', 'settings', 'look', 'payment', 'backup', 'export', 'drill', 'alerts'],
+    ...['rotate-idempotency', 'end-idempotency', 'rotate-stripe', 'rotate-seal', 'endpoints'],
+    ...['restore', 'open'],
+  ]);
 });
 
 test('the commands of the page lead to a service with a payment, a backup and a drill that verifies', async () => {
