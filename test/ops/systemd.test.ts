@@ -56,6 +56,8 @@ test('payments-backup keeps the copies that KEEP says, the newest, and removes n
   ];
   for (const name of [...made, 'log-2026-11-01.jsonl']) mkdirSync(join(copies.path, name));
   const text = textOf('payments-backup.service');
+  // npx, typed by root under umask 077, closes the file of the command line to others.
+  expect(valueIn(text, 'ExecStart')).toContain('scripts/launch.cjs cli/main.ts backup /backups/');
   const [, line = ''] = /^\/bin\/sh -c '(.*)'$/.exec(valueIn(text, 'ExecStartPre') ?? '') ?? [];
   const prune = (KEEP: string) =>
     spawnSync('/bin/sh', ['-c', line.replace('/backups', copies.path)], {
