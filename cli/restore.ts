@@ -78,7 +78,8 @@ const restore = async (given: string): Promise<void> => {
     print(`  what was there is in ${aside}`);
   } catch (error) {
     const kept = existsSync(aside) ? `what was there is in ${aside}` : `${folder} is as it was`;
-    throw new CommandFailed(`nothing is restored, and ${kept}: ${whyOf(error)}`, 3);
+    const next = 'docs/operations.md, Backup and restore';
+    throw new CommandFailed(`nothing is restored, and ${kept}: ${whyOf(error)}; ${next}`, 3);
   } finally {
     rmSync(draft, { recursive: true, force: true });
     lock.release();
