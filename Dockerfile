@@ -16,6 +16,9 @@ RUN node scripts/bill-of-materials.cjs > bill-of-materials.cdx.json
 FROM ${NODE_IMAGE} AS sources
 WORKDIR /app
 COPY . .
+# docker build --build-arg COMMIT=$(git rev-parse --short HEAD): the image has no git to ask.
+ARG COMMIT=
+RUN [ -z "$COMMIT" ] || echo "$COMMIT" > shared/runtime/commit.txt
 # Readable for every user and writable for root only, whatever the umask of the checkout.
 RUN chmod -R u=rwX,go=rX . && chmod 755 cli/payments.mjs
 

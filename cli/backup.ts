@@ -12,12 +12,17 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { backup as copyDatabase, DatabaseSync } from 'node:sqlite';
 import type { Command } from 'commander';
 import { isDiskFull, reasonOf } from '../shared/runtime/error-text.ts';
-import { makeDataDir, syncPath } from '../shared/runtime/private-files.ts';
+import {
+  LAST_BACKUP,
+  makeDataDir,
+  replacePrivateFile,
+  syncPath,
+} from '../shared/runtime/private-files.ts';
 import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, counted, note, print, printJson } from './output.ts';
 import { readSettings } from './settings.ts';
 
-const EVENTS = 'events.sqlite';
+export const EVENTS = 'events.sqlite';
 /** Copied in this order. Read models are rebuilt from the events. */
 const PARTS = [
   // Before the events: a checkpoint behind the log sends messages twice, one ahead stops the relay.
@@ -62,7 +67,8 @@ const eventsIn = (file: string): number => {
 
 type Copied = { folder: string; events: number; files: { name: string; bytes: number }[] };
 
-const copyParts = async (from: string, to: string): Promise<Copied['files']> => {
+/** Each file for its owner alone, on disk, and each database checked. Throws Error. */
+export const copyParts = async (from: string, to: string): Promise<Copied['files']> => {
   const files: Copied['files'] = [];
   for (const name of PARTS) {
     const source = join(from, name);
@@ -80,7 +86,7 @@ const copyParts = async (from: string, to: string): Promise<Copied['files']> => 
   return files;
 };
 
-const whyOf = (error: unknown): string =>
+export const whyOf = (error: unknown): string =>
   isDiskFull(error) ? 'the disk is full' : reasonOf(error);
 
 /** Copies under another name first, so that an interrupted copy never looks whole. */
@@ -103,13 +109,18 @@ const copyFolder = async (from: string, to: string): Promise<Copied> => {
   }
 };
 
+/** DATA_DIR. Throws CommandFailed where the events are not in it. */
+export const embeddedFolder = (): string => {
+  const { dataDir, eventStoreDbUrl } = readSettings();
+  if (eventStoreDbUrl === undefined) return dataDir;
+  throw new CommandFailed(
+    'EVENTSTOREDB_URL is set, so the events are not in DATA_DIR; to back up the servers see "Back up several processes" in docs/backup.md',
+  );
+};
+
 const runBackup = async (target: string, { format }: { format: Format }): Promise<void> => {
   process.umask(0o077);
-  const { dataDir, eventStoreDbUrl } = readSettings();
-  if (eventStoreDbUrl !== undefined)
-    throw new CommandFailed(
-      'EVENTSTOREDB_URL is set, so the events are not in DATA_DIR; to back up the servers see "Back up several processes" in docs/backup.md',
-    );
+  const dataDir = embeddedFolder();
   const folder = resolve(target);
   if (existsSync(folder))
     throw new CommandFailed(
@@ -118,12 +129,16 @@ const runBackup = async (target: string, { format }: { format: Format }): Promis
   if (!existsSync(join(dataDir, EVENTS)))
     throw new CommandFailed(`DATA_DIR: ${dataDir} holds no events; see payments doctor`);
   const copied = await copyFolder(dataDir, folder);
+  await replacePrivateFile(join(dataDir, LAST_BACKUP), '').catch((error: unknown) =>
+    note(`its time could not be noted in ${dataDir}, so alerts do not know of it: ${whyOf(error)}`),
+  );
   if (format === 'json') return printJson(copied);
   print(`${folder}  ${counted(copied.events)} events`);
   for (const { name, bytes } of copied.files) print(`  ${name}  ${counted(bytes)} bytes`);
-  note('It holds secrets: keep it as safe as the service.');
-  // A service changes the folder that it starts on, and this may be the only backup.
-  note(`To restore it, start on a copy: cp -a ${folder} /restored && DATA_DIR=/restored npm start`);
+  const secrets = copied.files.flatMap(({ name }) => (name.endsWith('.sqlite') ? [] : [name]));
+  if (secrets.length > 0)
+    note(`It holds secrets (${secrets.join(', ')}): keep it as safe as the service.`);
+  note(`To restore it: stop the service, then payments restore ${folder}`);
 };
 
 export const backupCommand = (): Command =>

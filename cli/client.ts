@@ -49,7 +49,7 @@ export const givenToken = (merchant: string | undefined): string | undefined => 
   if (given === undefined || given === '') return undefined;
   if (merchant === undefined) return given;
   throw new CommandFailed(
-    'PAYMENTS_TOKEN is set, and its merchant counts: --merchant would change nothing; leave it out, or unset PAYMENTS_TOKEN and a token of that merchant is signed',
+    'PAYMENTS_TOKEN is set and decides the merchant, so --merchant has no effect; leave it out, or unset PAYMENTS_TOKEN and a token of that merchant is signed',
     2,
   );
 };
@@ -127,17 +127,19 @@ export const openClient = async (options: ClientOptions = {}): Promise<Client> =
 };
 
 const NEXT: Record<string, string> = {
-  FORBIDDEN:
-    'set PAYMENTS_TOKEN to such a token: payments token --merchant "*" --scope … --subject <your name>',
   PAYMENT_NOT_FOUND: 'look for it: payments find',
   INVALID_REQUEST: 'see the options: the same command with --help',
   SERVICE_UNAVAILABLE: 'the reason is at /health/ready of the service, or: payments doctor',
 };
 
-const nextToken = (): string => {
+const nextToken = (error: 'FORBIDDEN' | 'UNAUTHORIZED'): string => {
+  const { tokens, dataDir } = readSettings();
+  if (tokens.keys.kind.startsWith('jwks'))
+    return 'set PAYMENTS_TOKEN to such a token of the issuer';
+  if (error === 'FORBIDDEN')
+    return 'set PAYMENTS_TOKEN to such a token: payments token --merchant "*" --scope … --subject <your name>';
   if (givenToken(undefined) !== undefined)
     return 'set PAYMENTS_TOKEN to a valid token, or unset it, and one is signed with the settings';
-  const { tokens, dataDir } = readSettings();
   const key = tokens.keys.kind === 'secret' ? 'JWT_SECRET' : `the key in ${dataDir}`;
   return `the token was signed with ${key}: set DATA_DIR, or JWT_SECRET, as the service has it, or PAYMENTS_TOKEN to a valid token`;
 };
@@ -149,7 +151,7 @@ export const rejectionLine = (status: number, body: string): string => {
   const list = Array.isArray(details) && details.length > 0 ? ` (${details.join('; ')})` : '';
   // Details give the reason, which /health/ready may not show.
   const hasReason = error === 'SERVICE_UNAVAILABLE' && list !== '';
-  const next = error === 'UNAUTHORIZED' ? nextToken() : NEXT[error];
+  const next = error === 'UNAUTHORIZED' || error === 'FORBIDDEN' ? nextToken(error) : NEXT[error];
   const last = hasReason || next === undefined ? '' : `; ${next}`;
   return `${error}: ${String(message).replace(/\.$/, '')}${list}${last}`;
 };

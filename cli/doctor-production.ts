@@ -1,5 +1,8 @@
 /** `payments doctor --production`: walks docs/production.md against the settings in effect, section by section. */
+import { existsSync, realpathSync, statSync } from 'node:fs';
+import { dirname, relative, resolve } from 'node:path';
 import type { EffectiveSetting } from '../shared/runtime/config.ts';
+import { STRIPE_API_URL_DEFAULT } from '../shared/runtime/settings/table.ts';
 import { columns, print, styled } from './output.ts';
 
 /** One section of docs/production.md; `byHand` lists what no program can check. */
@@ -22,33 +25,50 @@ type Section = {
   byHand?: string;
 };
 
-const LOOPBACK = /^(localhost|127\.[0-9.]+|\[::1\])$/;
+const LOOPBACK = /^(localhost|127\.[0-9.]+|\[?::1\]?)$/;
 const isLocal = ({ url }: Installation): boolean => LOOPBACK.test(url.hostname);
+
+const isEmbedded = ({ inEffect }: Installation): boolean =>
+  inEffect('EVENTSTOREDB_URL') === 'not set';
+
+/** By real paths and devices. `file` may not be there yet. */
+const liesWith = (file: string, folder: string): boolean => {
+  const real = (path: string) => (existsSync(path) ? realpathSync(path) : resolve(path));
+  if (!relative(real(folder), real(file)).startsWith('..')) return true;
+  const deviceOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.dev;
+  return existsSync(folder) && deviceOf(dirname(file)) === deviceOf(folder);
+};
+
+/** In a list: this machine, what a cloud tells it (link-local), a network shorter than /8 or /32. */
+const TOO_WIDE =
+  /(^|, *)((0|127|169\.254)\.|::|fe[89ab])|(\.[^,]*\/[0-7]|:[^,]*\/([12]?\d|3[01]))(,|$)/i;
 
 const SECTIONS: readonly Section[] = [
   {
     section: '1 shape',
-    lines: ({ isGiven, inEffect }) => ({
+    lines: (at) => ({
       'DATA_DIR is not set, so the data lies in the folder of the code':
-        !isGiven('DATA_DIR') && inEffect('EVENTSTOREDB_URL') === 'not set',
+        !at.isGiven('DATA_DIR') && isEmbedded(at),
     }),
     byHand: 'an encrypted disk for a year of payments, clocks by NTP',
   },
   {
     section: '2 secrets',
-    lines: ({ isGiven, inEffect }) => {
-      const isEmbedded = inEffect('EVENTSTOREDB_URL') === 'not set';
-      const key = inEffect('SEALING_KEY_FILE');
+    lines: (at) => {
+      const { isGiven, inEffect } = at;
+      const isWithin = (name: string) =>
+        isGiven(name) && liesWith(inEffect(name), inEffect('DATA_DIR'));
       return {
         'IDEMPOTENCY_SECRET_FILE is not set, so each copy of the log has the secret':
           !isGiven('IDEMPOTENCY_SECRET'),
         'WEBHOOK_SECRET_FILE is not set, so each copy of the log has the secret':
           !isGiven('WEBHOOK_SECRET'),
         'SEALING_KEY_FILE is not set, so a thief of the data folder can forge the seals':
-          isEmbedded && !isGiven('SEALING_KEY_FILE'),
-        'SEALING_KEY_FILE lies in DATA_DIR: it belongs on another volume': key.startsWith(
-          `${inEffect('DATA_DIR')}/`,
-        ),
+          isEmbedded(at) && !isGiven('SEALING_KEY_FILE'),
+        'SEALING_KEY_FILE is on the volume of DATA_DIR, and belongs on another':
+          isWithin('SEALING_KEY_FILE'),
+        'SEALED_HEAD_FILE is on the volume of DATA_DIR, and belongs on another':
+          isWithin('SEALED_HEAD_FILE'),
       };
     },
     byHand: 'a copy of each secret and of the sealing key in a vault',
@@ -70,7 +90,9 @@ const SECTIONS: readonly Section[] = [
       return {
         'PROVIDER is the simulator, which moves no money': inEffect('PROVIDER') === 'simulator',
         'STRIPE_LIVE is not true, so no money moves': isStripe && !isOn('STRIPE_LIVE'),
-        'STRIPE_WEBHOOK_SECRET_FILE is not set, so later words of Stripe are not heard':
+        'STRIPE_API_URL is not that of Stripe, so a rehearsal takes the payments':
+          isStripe && inEffect('STRIPE_API_URL') !== STRIPE_API_URL_DEFAULT,
+        "STRIPE_WEBHOOK_SECRET_FILE is not set, so Stripe's webhooks are rejected":
           isStripe && !isOn('STRIPE_WEBHOOK_SECRET'),
         'RECONCILE_INTERVAL_MS is 0, so log and ledger are never compared':
           !isOn('RECONCILE_INTERVAL_MS'),
@@ -82,6 +104,13 @@ const SECTIONS: readonly Section[] = [
     section: '5 settings',
     lines: ({ inEffect, isOn }) => ({
       'RATE_LIMIT_PER_SECOND is 0': !isOn('RATE_LIMIT_PER_SECOND'),
+      'RATE_LIMIT_PER_SECOND is above 10000, which bounds no merchant':
+        Number(inEffect('RATE_LIMIT_PER_SECOND')) > 10_000,
+      'SEAL_INTERVAL_MS is above a day: until then a cut log is not found':
+        Number(inEffect('SEAL_INTERVAL_MS')) > 86_400_000,
+      'WEBHOOK_ALLOWED_NETWORKS lets merchants reach this machine or its network': TOO_WIDE.test(
+        inEffect('WEBHOOK_ALLOWED_NETWORKS'),
+      ),
       'RATE_LIMIT_UNAUTHENTICATED_PER_SECOND is 0': !isOn('RATE_LIMIT_UNAUTHENTICATED_PER_SECOND'),
       'VERIFY_INTERVAL_MS is 0, so the log is never verified': !isOn('VERIFY_INTERVAL_MS'),
       'LOG_LEVEL is to be info or warn': !['info', 'warn'].includes(inEffect('LOG_LEVEL')),
@@ -92,6 +121,8 @@ const SECTIONS: readonly Section[] = [
     lines: (at) => ({
       'the service was reached without TLS from another machine':
         at.url.protocol !== 'https:' && !isLocal(at),
+      'HOST is no loopback address, so clients can pass the gateway':
+        isEmbedded(at) && !LOOPBACK.test(at.inEffect('HOST')),
       'PLAINTEXT_ALLOWED is set, so an engine is reached without TLS': at.isOn('PLAINTEXT_ALLOWED'),
       'PROVIDER_ALLOW_HTTP is true, so the provider is reached without TLS':
         at.isOn('PROVIDER_ALLOW_HTTP'),

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { waysBackLost } from '../embedded/data-folder.ts';
 import type { EffectiveSetting } from '../shared/runtime/config.ts';
 import { loadConfig } from '../shared/runtime/load-config.ts';
-import { isFileLocked, SERVICE_LOCK } from '../shared/runtime/private-files.ts';
+import { isFileLocked, lastBackupOf, SERVICE_LOCK } from '../shared/runtime/private-files.ts';
 import { shownSetting } from '../shared/runtime/settings/effective.ts';
 import { SECRET_SETTINGS, settings } from '../shared/runtime/settings/table.ts';
 
@@ -68,6 +68,7 @@ export const lookAtDataFolder = (path: string) => {
     state: writable ? (exists ? 'writable' : 'not there yet') : 'not writable',
     held: isFileLocked(join(path, SERVICE_LOCK)),
     freeBytes,
+    lastBackupAt: orElse(undefined, () => lastBackupOf(path)?.toISOString()),
     files: orElse([], () => filesIn(path)),
     waysBackLost: waysBackLost(path),
     ...(problem === undefined ? {} : { problem }),

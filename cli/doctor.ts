@@ -1,6 +1,7 @@
 /** `payments doctor`: settings, engines and folder of the running service, else of this shell. */
 import type { Command } from 'commander';
 import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
+import { VERSION } from '../shared/runtime/version.ts';
 import { attentionLines, needAPerson } from './attention.ts';
 import {
   type EngineFinding,
@@ -56,8 +57,14 @@ const isServerUnknown = ({ eventStoreDbUrl }: Config, { settings }: ServiceFindi
 const SERVER_UNKNOWN =
   'EventStoreDB: version, leader and rights, for EVENTSTOREDB_URL is not set in this shell and the service runs on it';
 
+const FOLDER_ELSEWHERE = 'the data folder: ask on its machine, without PAYMENTS_URL';
+const OTHERS_OF_A_KIND = 'the other processes of each kind; alerts read /metrics of all';
+const NO_FAULT = [SERVER_UNKNOWN, FOLDER_ELSEWHERE, OTHERS_OF_A_KIND];
+
 const notLookedAt = (config: Config, service: ServiceFinding, { unknown }: Attention): string[] => [
   ...(isServerUnknown(config, service) ? [SERVER_UNKNOWN] : []),
+  ...(service.settings?.mode === 'embedded' && !isHere(service) ? [FOLDER_ELSEWHERE] : []),
+  ...(service.settings?.mode === 'command-api' ? [OTHERS_OF_A_KIND] : []),
   ...(unknown ? [`what needs a person: ${unknown}`] : []),
 ];
 
@@ -65,12 +72,14 @@ const notLookedAt = (config: Config, service: ServiceFinding, { unknown }: Atten
 const NOTHING = {
   warnings: [],
   service: null,
+  version: VERSION,
   shellDiffers: [],
   dataFolder: null,
   engines: [],
   eventStoreServer: null,
   notLookedAt: [],
   attention: [],
+  troubles: [],
   production: undefined,
 };
 
@@ -86,8 +95,10 @@ const examine = async (isProduction: boolean) => {
   const attention = settings === null ? { items: [] } : await lookForAttention();
   return {
     problems,
+    troubles: settings?.troubles ?? [],
     warnings: settings?.warnings ?? config.warnings,
     service: { url, state, ...(reason === undefined ? {} : { reason }) },
+    version: settings?.version ?? VERSION,
     settingsOf: settings === null ? ('shell' as const) : ('service' as const),
     settings: settings?.settings ?? shell,
     shellDiffers: differing(shell, service),
@@ -110,10 +121,11 @@ const sizeOf = (bytes: number): string => {
 };
 
 const showDataFolder = (finding: DataFolderFinding): void => {
-  const { path, state, held, freeBytes, files, waysBackLost } = finding;
+  const { path, state, held, freeBytes, files, waysBackLost, lastBackupAt } = finding;
   title('Data folder');
   const free = freeBytes === null ? '' : `, ${sizeOf(freeBytes)} free`;
   print(`${path}  ${state}${held ? ', held by a running service' : ''}${free}`);
+  print(`  last backup: ${lastBackupAt ?? 'none'}`);
   print(...columns(files.map(({ name, bytes }) => [`  ${name}`, sizeOf(bytes)])));
   for (const line of waysBackLost) print(styled('yellow', `  warning: ${line}`));
 };
@@ -132,11 +144,11 @@ const showServer = (finding: EventStoreServerFinding): void => {
   for (const warning of finding.warnings) print(styled('yellow', `  warning: ${warning}`));
 };
 
-const showService = ({ service, settingsOf }: Finding): void => {
+const showService = ({ service, settingsOf, version }: Finding): void => {
   if (service === null) return;
   const { url, state, reason } = service;
   const shown = styled(state === 'running' ? 'green' : 'red', state);
-  print(`${styled('bold', 'Service')}  ${url}  ${shown}`);
+  print(`${styled('bold', 'Service')}  ${url}  ${shown}`, `  payments ${version}`);
   if (reason !== undefined) print(`  its settings are not known: ${reason}`);
   title(settingsOf === 'service' ? 'Settings in effect there' : 'Settings of this shell');
 };
@@ -146,7 +158,8 @@ const show = (finding: Finding): void => {
   showService(finding);
   print(...columns(settings.map(({ name, value, origin }) => [name, value, origin])));
   if (shellDiffers.length > 0) print(`this shell has other values of: ${shellDiffers.join(', ')}`);
-  for (const problem of finding.problems) print(styled('red', `problem: ${problem}`));
+  for (const problem of [...finding.problems, ...finding.troubles])
+    print(styled('red', `problem: ${problem}`));
   for (const warning of finding.warnings) print(styled('yellow', `warning: ${warning}`));
   if (dataFolder !== null) showDataFolder(dataFolder);
   if (engines.length > 0) showEngines(engines);
@@ -178,8 +191,12 @@ const failures = (finding: Finding): string[] => {
       `${faults.join(', ')} cannot be used; the causes are above, and "Health" in docs/operations.md says what to do`,
     ...(eventStoreServer?.faults ?? []).map((fault) => `event store: ${fault}`),
     dataFolder?.problem,
-    ...finding.notLookedAt.filter((part) => part !== SERVER_UNKNOWN),
+    ...finding.troubles,
+    ...finding.notLookedAt.filter((part) => !NO_FAULT.includes(part)),
     ...missingOf(finding.production ?? []),
+    ...(finding.production && eventStoreServer
+      ? eventStoreServer.warnings.map((line) => `not ready for production: EventStoreDB: ${line}`)
+      : []),
   ]);
 };
 

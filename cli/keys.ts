@@ -10,10 +10,10 @@ import type { EventStore } from '../shared/event-store/port.ts';
 import { keyIdOf, publicKeyOf } from '../shared/event-store/seals.ts';
 import { openSqliteEventStore } from '../shared/event-store/sqlite/event-store.ts';
 import { createLogger } from '../shared/runtime/log.ts';
-import { type FileLock, SERVICE_LOCK, takeFileLock } from '../shared/runtime/private-files.ts';
 import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, note, print, printJson } from './output.ts';
 import { keyPlaceIn, readPublicKey, readSettings } from './settings.ts';
+import { lockFolder } from './stopped-folder.ts';
 
 type Options = { data?: string; format: Format };
 
@@ -37,16 +37,6 @@ const show = (options: Options): void => {
   if (options.format === 'json') printJson({ keyId, publicKey, jwk });
   // Readers of PEM pass over the lines before it.
   else print(`key ${keyId}`, `jwk ${JSON.stringify(jwk)}`, publicKey.trimEnd());
-};
-
-const lockOf = (folder: string): FileLock => {
-  try {
-    return takeFileLock(join(folder, SERVICE_LOCK));
-  } catch {
-    throw new CommandFailed(
-      `${folder} is held by a running service, or read with --data: stop it, rotate, and start it again`,
-    );
-  }
 };
 
 /** The errors of a rotation whose message is one line for the operator. */
@@ -78,7 +68,7 @@ const rotateIn = async (folder: string): Promise<Rotated> => {
   const place = existingKeyIn(folder);
   const file = join(folder, EVENTS);
   if (!existsSync(file)) throw new CommandFailed(`${folder} holds no ${EVENTS}`);
-  const lock = lockOf(folder);
+  const lock = lockFolder(folder, 'rotate');
   return rotateOn(openSqliteEventStore({ file }), place).finally(() => lock.release());
 };
 

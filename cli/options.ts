@@ -2,9 +2,12 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { isMoment } from '../shared/http/fields.ts';
 
+const RUN = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 did not verify, or needs a person.
+Environment: PAYMENTS_URL (else HOST, PORT) and PAYMENTS_TOKEN (else one is signed), and the settings.`;
+
 /** Each example is a line that can be typed. */
 export const verb = (name: string, ...examples: string[]): Command =>
-  new Command(name).addHelpText('after', ['\nExample:', ...examples].join('\n  '));
+  new Command(name).addHelpText('after', `${['\nExample:', ...examples].join('\n  ')}\n\n${RUN}`);
 
 /** `pretty` for people, in a pipe too; `json` for programs. */
 export type Format = 'pretty' | 'json';

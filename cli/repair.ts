@@ -6,17 +6,11 @@ import type { AuditVerification } from '../audit/contract.ts';
 import { describeBreak } from '../shared/event-store/chain.ts';
 import { copyRows } from '../shared/event-store/sqlite/database.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
-import {
-  type FileLock,
-  isLockHeld,
-  SERVICE_LOCK,
-  syncPath,
-  takeFileLock,
-} from '../shared/runtime/private-files.ts';
+import { syncPath } from '../shared/runtime/private-files.ts';
 import { jsonOf } from './client.ts';
 import { dataOption, verb } from './options.ts';
 import { CommandFailed, counted, note, print } from './output.ts';
-import { hasWaitingPages, openStoppedFolder } from './stopped-folder.ts';
+import { hasWaitingPages, lockFolder, openStoppedFolder } from './stopped-folder.ts';
 
 const EVENTS = 'events.sqlite';
 
@@ -24,10 +18,9 @@ const repair = async ({ data: folder }: { data: string }): Promise<void> => {
   process.umask(0o077);
   const [file, draftFolder] = [join(folder, EVENTS), join(folder, '.repaired')];
   const [draft, kept] = [join(draftFolder, EVENTS), `${file}.damaged`];
-  let lock: FileLock | undefined;
+  const lock = lockFolder(folder, 'repair');
   try {
     const { uid, gid } = statSync(file);
-    lock = takeFileLock(join(folder, SERVICE_LOCK));
     rmSync(draftFolder, { recursive: true, force: true });
     mkdirSync(draftFolder);
     const events = copyRows(file, draft);
@@ -44,12 +37,11 @@ const repair = async ({ data: folder }: { data: string }): Promise<void> => {
     print(`${kept}  the file as it was`);
     note('Next: start the service, then payments verify --all and payments reconcile');
   } catch (error) {
-    const why = isLockHeld(error) ? 'a running service holds the folder' : reasonOf(error);
-    const next = 'docs/operations.md, A damaged event log';
-    throw new CommandFailed(`${file} is as it was: ${why}; ${next}, has the next step`, 3);
+    const next = 'docs/operations.md, A damaged event log, has the next step';
+    throw new CommandFailed(`${file} is as it was: ${reasonOf(error)}; ${next}`, 3);
   } finally {
     rmSync(draftFolder, { recursive: true, force: true });
-    lock?.release();
+    lock.release();
   }
 };
 

@@ -1,6 +1,6 @@
 /** The verbs of the command line, and one run of it from its arguments to its exit code. */
 import { Command, CommanderError } from 'commander';
-import manifest from '../package.json' with { type: 'json' };
+import { VERSION } from '../shared/runtime/version.ts';
 import { CommandFailed, failOnMisfit, note, noteMisfit } from './output.ts';
 
 /** By the heading of the help, and in its order; each verb is loaded when it is named. */
@@ -27,6 +27,7 @@ const VERBS: Readonly<Record<string, Readonly<Record<string, () => Promise<Comma
     projections: async () => (await import('./projections.ts')).projectionsCommand(),
     topics: async () => (await import('./topics.ts')).topicsCommand(),
     backup: async () => (await import('./backup.ts')).backupCommand(),
+    restore: async () => (await import('./restore.ts')).restoreCommand(),
     repair: async () => (await import('./repair.ts')).repairCommand(),
     keys: async () => (await import('./keys.ts')).keysCommand(),
   },
@@ -43,7 +44,7 @@ export const buildProgram = async (requested?: string): Promise<Command> => {
   noteMisfit(undefined);
   const program = new Command('payments')
     .description('The command line of the card payment service.')
-    .version(`payments ${manifest.version}`, '--version', 'print the version')
+    .version(`payments ${VERSION}`, '--version', 'print the version')
     .hook('postAction', failOnMisfit)
     .addHelpText('after', '\nExample:\n  export TOKEN=$(npx payments token)');
   const isKnown =

@@ -26,10 +26,16 @@ import { registerRoutes } from '../shared/http/route.ts';
 import { buildApp } from '../shared/http/server/app.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
-import { onError } from '../shared/runtime/error-text.ts';
+import { onError, reasonOf } from '../shared/runtime/error-text.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
-import { type FileLock, SERVICE_LOCK, shareFileLock } from '../shared/runtime/private-files.ts';
+import {
+  type FileLock,
+  isLockHeld,
+  SERVICE_LOCK,
+  shareFileLock,
+  takeFileLock,
+} from '../shared/runtime/private-files.ts';
 import type { Client } from './client.ts';
 import { CommandFailed, note, noteMisfit } from './output.ts';
 import { keyPlaceIn, readSettings, requireReadable } from './settings.ts';
@@ -77,6 +83,19 @@ const shareFolder = (folder: string): FileLock | undefined => {
   }
 };
 
+/** Of a stopped folder, for `step`. Throws CommandFailed where a service, or another verb, holds it. */
+export const lockFolder = (folder: string, step: string): FileLock => {
+  try {
+    return takeFileLock(join(folder, SERVICE_LOCK));
+  } catch (error) {
+    if (!isLockHeld(error))
+      throw new CommandFailed(`${folder} cannot be locked by this user (${reasonOf(error)})`);
+    throw new CommandFailed(
+      `${folder} is held by a running service, or read with --data: stop it, ${step}, and start it again`,
+    );
+  }
+};
+
 const fileIn = (folder: string, name: string, else_: string): string => {
   const file = join(folder, name);
   requireReadable(file);
@@ -93,7 +112,7 @@ const openStore = async (folder: string): Promise<EventStore> => {
 };
 
 /** Checks the log by its last seal and the key of the settings or the folder. Throws StoreUnavailable. */
-const checkSealedHead = async (folder: string, store: EventStore) => {
+const checkSealedHead = async (folder: string, store: EventStore, isOlder: boolean) => {
   const place = keyPlaceIn(folder);
   const { keyFile } = place;
   const headFile = headFileOf(place);
@@ -107,7 +126,8 @@ const checkSealedHead = async (folder: string, store: EventStore) => {
     const last = lastKeyOf(seals);
     // Left by an interrupted rotation, which the next start would finish.
     if (last !== undefined && isNextKey(keyFile, last)) publicKey = last;
-    const [kept, log] = [readHeadFile(place), await logIdOf(store)];
+    const kept = isOlder ? undefined : readHeadFile(place);
+    const log = await logIdOf(store);
     await rejectUnsealed({ store, seals, log, publicKey, kept, headFile });
   } catch (error) {
     if (error instanceof LogMisfit) return { publicKey, misfit: error.message };
@@ -168,12 +188,16 @@ const appOver = (folder: string, store: EventStore, merchant: string, sealingKey
   return app;
 };
 
-/** Opens a stopped folder. Throws CommandFailed where it is held, or has no log or a broken one. */
-export const openStoppedFolder = async (folder: string, merchant = '*'): Promise<Client> => {
+/** `isOlder`: than the kept head. Throws CommandFailed where it is held, or has no log or a broken one. */
+export const openStoppedFolder = async (
+  folder: string,
+  merchant = '*',
+  isOlder = false,
+): Promise<Client> => {
   const lock = shareFolder(folder);
   process.once('exit', () => lock?.release());
   const store = await openStore(folder);
-  const { publicKey, misfit } = await checkSealedHead(folder, store);
+  const { publicKey, misfit } = await checkSealedHead(folder, store, isOlder);
   noteMisfit(misfit);
   const app = appOver(folder, store, merchant, publicKey);
   const send = async (method: 'GET' | 'POST', url: string, headers = {}) => {

@@ -60,7 +60,7 @@ const list = async ({ format }: { format: Format }): Promise<void> => {
   note(...unresolved.flatMap(approvalOf));
   if (unconfirmed.length > 0)
     note(
-      `Resolved by hand, and the provider is asked on: ${unconfirmed.map(({ paymentId }) => paymentId).join(', ')}`,
+      `Resolved by hand, not yet confirmed by the provider: ${unconfirmed.map(({ paymentId }) => paymentId).join(', ')}`,
     );
   if (unresolved.some(({ otherProvider }) => otherProvider !== undefined))
     note(

@@ -201,7 +201,7 @@ const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): voi
     record: createRecorder(store),
     reconcile: reconciling.compare,
     streams: createStreams(app),
-    service: serviceSettings(config),
+    service: async () => serviceSettings(config, await metrics.troubles()),
     stripeNotices: stripeNoticesOf(config),
     webhooks: { ...webhooks, deliveries: readableDeliveries(webhooks.deliveries), store },
     attention: (merchantId) => attentionItems(attention, merchantId),

@@ -24,6 +24,7 @@ import type { ReadModels } from '../shared/read-models/port.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
+import { lastBackupOf } from '../shared/runtime/private-files.ts';
 import { addressKinds } from '../shared/webhooks/addresses.ts';
 import { type DataFolder, idempotencySecret, openFileIn, webhookSecret } from './data-folder.ts';
 
@@ -80,10 +81,13 @@ const watchCommits = (metrics: Metrics, engine: { commits(): number | undefined 
   });
 };
 
-const watchDisk = (metrics: Metrics, dataDir: string): void =>
+const watchFolder = (metrics: Metrics, { dataDir, eventStoreDbUrl }: Config): void =>
   metrics.beforeScrape(async () => {
     const { bavail, bsize } = await statfs(dataDir);
     metrics.dataFreeBytes.set(bavail * bsize);
+    if (eventStoreDbUrl !== undefined) return;
+    const since = lastBackupOf(dataDir)?.getTime() ?? performance.timeOrigin;
+    metrics.backupAgeSeconds.set((Date.now() - since) / 1000);
   });
 
 const openSides = async (
@@ -132,7 +136,7 @@ const openSides = async (
     provider: wrapProvider(provider),
   });
   watchCommits(metrics, engine);
-  watchDisk(metrics, config.dataDir);
+  watchFolder(metrics, config);
   return { ...own, engine, readModels, projection, commands, provider };
 };
 

@@ -50,10 +50,12 @@ const OWN = [
   'sealing-key',
   ...KEY_DOCUMENTS,
   'service',
+  'backup',
+  'replaced',
 ];
 const PROBE = '.write-test';
 
-const isOwn = (name: string): boolean =>
+export const isOwn = (name: string): boolean =>
   name === PROBE || OWN.some((own) => name === own || name.startsWith(`${own}.`));
 
 const OTHERS = 0o077;

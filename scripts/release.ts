@@ -1,6 +1,6 @@
 /**
  * `npm run release [-- folder]`: the source archive of this commit without its tests, its bill of materials
- * (CycloneDX) and the checksums of both, in `release/`.
+ * (CycloneDX) and the checksums of both, in `release/`, named by version and commit.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -17,10 +17,12 @@ const run = (file: string, ...args: string[]): string =>
 
 const into = resolve(process.argv[2] ?? join(ROOT, 'release'));
 mkdirSync(into, { recursive: true });
-const archive = `${name}-${version}.tar.gz`;
-const bill = `${name}-${version}.cdx.json`;
+const commit = run('git', 'rev-parse', '--short', 'HEAD').trim();
+const build = `${name}-${version}-${commit}`;
+const archive = `${build}.tar.gz`;
+const bill = `${build}.cdx.json`;
 const paths = ['.', ...NOT_RELEASED.map((path) => `:(exclude)${path}`)];
-const format = ['--format=tar.gz', `--prefix=${name}-${version}/`];
+const format = ['--format=tar.gz', `--prefix=${build}/`];
 run('git', 'archive', ...format, `--output=${join(into, archive)}`, 'HEAD', '--', ...paths);
 writeFileSync(join(into, bill), run(process.execPath, 'scripts/bill-of-materials.cjs'));
 const sums = [archive, bill].map((file) => {
@@ -28,5 +30,4 @@ const sums = [archive, bill].map((file) => {
   return `${sum.digest('hex')}  ${file}\n`;
 });
 writeFileSync(join(into, 'SHA256SUMS'), sums.join(''));
-const commit = run('git', 'rev-parse', '--short', 'HEAD').trim();
-process.stdout.write(`${join(into, archive)} of commit ${commit}, with ${bill} and SHA256SUMS\n`);
+process.stdout.write(`${join(into, archive)}, with ${bill} and SHA256SUMS\n`);

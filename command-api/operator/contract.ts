@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import manifest from '../../package.json' with { type: 'json' };
 import { named, REQUIRED, requiredChoice, requiredOr } from '../../shared/http/fields.ts';
 import { APPROVAL_MS_MAX } from '../../shared/payment/decide-resolution.ts';
 import type { ResolutionRequest } from '../../shared/payment/state.ts';
 import { holdsLongNumber } from '../../shared/runtime/card-numbers.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import { withoutSecrets } from '../../shared/runtime/settings/effective.ts';
+import { VERSION } from '../../shared/runtime/version.ts';
 import { OPERATION_STATES } from '../recovery/unresolved.ts';
 
 const time = () => z.string().meta({ format: 'date-time' });
@@ -131,6 +131,7 @@ export const ServiceSettings = named('ServiceSettings', {
     .object({ simulated: z.boolean(), address: z.string().nullable() })
     .describe('Simulated: it moves no money.'),
   warnings: z.array(z.string()),
+  troubles: z.array(z.string()).describe('What alerts tell later, such as a full disk.'),
   settings: z.array(
     z.object({
       name: z.string(),
@@ -141,16 +142,17 @@ export const ServiceSettings = named('ServiceSettings', {
 });
 export type ServiceSettings = z.infer<typeof ServiceSettings>;
 
-export const serviceSettings = (config: Config): ServiceSettings => {
+export const serviceSettings = (config: Config, troubles: string[]): ServiceSettings => {
   const { mode, dataDir, provider, stripe, warnings, effective } = config;
   const url = stripe?.url ?? provider.url;
   const address = url === undefined ? null : withoutSecrets(url);
   return {
-    version: manifest.version,
+    version: VERSION,
     mode,
     dataFolder: dataDir,
     provider: { simulated: address === null, address },
     warnings: [...warnings],
+    troubles,
     settings: [...effective],
   };
 };

@@ -19,7 +19,7 @@ import { type Resolved, resolveByHand } from './resolve.ts';
 export type OperatorDeps = {
   commands: CommandDeps;
   readModels: Pick<ReadModelsReader, 'unresolved'>;
-  service: contract.ServiceSettings;
+  service: () => Promise<contract.ServiceSettings>;
 };
 
 const route = routeWith<OperatorDeps>();
@@ -28,7 +28,7 @@ export const OPERATOR_ROUTES = {
   serviceSettings: route({
     request: { allMerchants: true },
     responses: okJson(contract.ServiceSettings),
-    handle: ({ service }, _input, reply) => sendJson(reply, service),
+    handle: async ({ service }, _input, reply) => sendJson(reply, await service()),
   }),
   listUnresolved: route({
     request: {},

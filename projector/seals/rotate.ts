@@ -4,11 +4,19 @@
  * next change finds a key that the log ends with.
  */
 import { createPrivateKey } from 'node:crypto';
+import { chmodSync, chownSync, statSync } from 'node:fs';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { keyIdOf, makeRotation, type SealedHead } from '../../shared/event-store/seals.ts';
 import { replacePrivateFile } from '../../shared/runtime/private-files.ts';
 import { LogMisfit } from '../errors.ts';
-import { type KeyPlace, newSealingKey, nextFileOf, takeNextKey, writeHeadFile } from './key.ts';
+import {
+  headFileOf,
+  type KeyPlace,
+  newSealingKey,
+  nextFileOf,
+  takeNextKey,
+  writeHeadFile,
+} from './key.ts';
 import { openSealingKey } from './open.ts';
 import { reach } from './running-hash.ts';
 import { appendSeal, headToSeal, type RecordedSeal } from './stored-seals.ts';
@@ -43,14 +51,22 @@ export const rotateSealingKey = async (store: EventStore, place: KeyPlace): Prom
   const head = await headNow(store, log, seals);
   if (head === undefined)
     throw new LogMisfit('the log is empty, so no seal needs the old key: remove its file instead');
+  const { uid, gid, mode } = statSync(keyFile);
+  // A service cannot read a file of root's.
+  const keepUser = (file: string): void => {
+    if (process.geteuid?.() === 0) chownSync(file, uid, gid);
+    chmodSync(file, mode);
+  };
   const pem = newSealingKey();
   const data = makeRotation(privateKey, createPrivateKey(pem), {
     ...head,
     eventsMax: last?.event.data.eventsMax,
   });
   await replacePrivateFile(nextFileOf(keyFile), pem);
+  keepUser(nextFileOf(keyFile));
   await appendSeal(store, last, { type: 'SealingKeyRotated', data }, 'operator');
   await takeNextKey(keyFile);
   if (keepsHead) await writeHeadFile(place, { sealed: head });
+  if (keepsHead) keepUser(headFileOf(place));
   return { keyId: data.newKeyId, oldKeyId: data.oldKeyId };
 };

@@ -3,7 +3,7 @@ import { type Config, configOf, type TokenKeys } from './config.ts';
 import { effectiveSettings } from './settings/effective.ts';
 import { pathOf, type Report, readJson, readText, withSecretFiles } from './settings/files.ts';
 import { type Merchants, readMerchantAccounts, readMerchants } from './settings/merchants.ts';
-import { engineProblems, modeProblems, tokenProblems } from './settings/problems.ts';
+import { engineProblems, misspelt, modeProblems, tokenProblems } from './settings/problems.ts';
 import { type Mode, type ParsedSettings, parseSettings } from './settings/table.ts';
 
 const isPublicKey = (key: unknown): key is Record<string, unknown> =>
@@ -93,6 +93,10 @@ export const loadConfig = (
   const { config, ...whole } = configFrom(mode, parsed);
   const further = certain(whole.problems, [...given.failed, ...invalid]);
   const problems = [...given.problems, ...own.problems, ...further];
-  if (problems.length > 0 || config === undefined) return { ok: false, problems };
-  return { ok: true, config: deepFreeze({ ...config, effective: effectiveSettings(set, config) }) };
+  // A misspelt name is often why another setting is missing.
+  if (problems.length > 0 || config === undefined)
+    return { ok: false, problems: [...problems, ...misspelt(set)] };
+  const warnings = [...config.warnings, ...misspelt(set)];
+  const effective = effectiveSettings(set, config);
+  return { ok: true, config: deepFreeze({ ...config, warnings, effective }) };
 };

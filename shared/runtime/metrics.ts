@@ -1,6 +1,6 @@
 /** Dashboards and alerts use these names. No label holds an id, a merchant or card data. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import manifest from '../../package.json' with { type: 'json' };
+import { VERSION } from './version.ts';
 
 /** Each row is `name{labels}: help`. */
 const COUNTERS = {
@@ -43,7 +43,9 @@ const GAUGES = {
   clockSkewSeconds:
     'payments_clock_skew_seconds: The largest difference between the clock of this process and that of another one, in the last minutes.',
   dataFreeBytes:
-    'payments_data_free_bytes: Free space where the data folder of an embedded service lies.',
+    'payments_data_free_bytes: Free space where the data folder of an embedded service lies; nothing where there is none.',
+  backupAgeSeconds:
+    'payments_backup_age_seconds: Since the last backup of the data folder, or the start where there was none.',
   providerAhead:
     'payments_provider_ahead: 1 while the provider holds operations that the log does not, and merchants can only read.',
   sealWaitingSeconds:
@@ -135,8 +137,11 @@ export const createMetrics = () => {
   const all = createAll(registry);
   if (!collecting) collectDefaultMetrics({ register: processRegistry });
   collecting = true;
-  all.buildInfo.set({ version: manifest.version }, 1);
+  all.buildInfo.set({ version: VERSION }, 1);
+  // 0 would be a full disk.
+  all.dataFreeBytes.remove();
   const readings: (() => void | Promise<void>)[] = [];
+  const read = () => Promise.allSettled(readings.map(async (take) => take()));
   return {
     ...all,
     chainVerified: (ok: boolean): void => {
@@ -160,10 +165,24 @@ export const createMetrics = () => {
     beforeScrape: (take: () => void | Promise<void>): void => {
       readings.push(take);
     },
+    /** What an alert tells later, for payments doctor. Never throws. */
+    troubles: async (): Promise<string[]> => {
+      await read();
+      const numberOf = async (gauge: Gauge<'status'>, status?: string): Promise<number> =>
+        (await gauge.get()).values.find(({ labels }) => labels.status === status)?.value ?? NaN;
+      const lines = {
+        'the keys of JWT_JWKS_URL cannot be loaded': (await numberOf(all.keysOutdatedSeconds)) > 0,
+        'SEALED_HEAD_FILE cannot be written': (await numberOf(all.headUnkeptSeconds)) > 0,
+        'webhook endpoints are FAILING: GET /ops/v1/webhook-endpoints names them':
+          (await numberOf(all.webhookEndpoints, 'FAILING')) > 0,
+        'DATA_DIR: less than 2 GB are free': (await numberOf(all.dataFreeBytes)) < 2e9,
+      };
+      return Object.entries(lines).flatMap(([line, holds]) => (holds ? [line] : []));
+    },
     contentType: registry.contentType,
     /** Never throws. */
     text: async (): Promise<string> => {
-      await Promise.allSettled(readings.map(async (take) => take()));
+      await read();
       return `${await registry.metrics()}\n${await processRegistry.metrics()}`;
     },
   };

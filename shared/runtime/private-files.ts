@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { link, open, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
 const PRIVATE = 0o600;
@@ -52,6 +52,12 @@ export const ensurePrivateFile = (file: string): void => {
 export class DataFolderRefused extends Error {
   override name = 'DataFolderRefused';
 }
+
+/** Written by each backup of the folder; its time is the backup's. */
+export const LAST_BACKUP = 'backup.last';
+
+export const lastBackupOf = (folder: string): Date | undefined =>
+  statSync(join(folder, LAST_BACKUP), { throwIfNoEntry: false })?.mtime;
 
 /** A running service holds a lock on this file. */
 export const SERVICE_LOCK = 'service.lock';

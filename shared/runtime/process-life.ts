@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { styleText } from 'node:util';
 import type { FastifyInstance } from 'fastify';
-import manifest from '../../package.json' with { type: 'json' };
 import type { Config } from './config.ts';
 import { loadConfig } from './load-config.ts';
 import { createLogger, framesOf, type Log } from './log.ts';
 import type { Mode } from './settings/table.ts';
 import { openTraces, type Traces, TracesRefused } from './traces.ts';
+import { VERSION } from './version.ts';
 
 const kept: object[] = [];
 
@@ -103,7 +103,7 @@ export const runProcess = async <P, O extends Opened>(
   };
 
   if (process.argv.includes('--version')) {
-    process.stdout.write(`payments ${manifest.version}\n`);
+    process.stdout.write(`payments ${VERSION}\n`);
     process.exit(0);
   }
   // A terminal or pipe without a reader must not end the service.
@@ -205,7 +205,7 @@ const bannerOf = (
   const ready =
     waitsFor.length === 0 ? `ready in ${process.uptime().toFixed(1)} s` : 'listens, not ready yet';
   const lines = [
-    `${bold(`payments ${manifest.version}`)}  ${what}   ${ready}`,
+    `${bold(`payments ${VERSION}`)}  ${what}   ${ready}`,
     ...pairs(addresses).map(addressLine),
     ...waitsFor.map((engine) => yellow(`  Waits for: ${engine}`)),
     ...warnings.map((warning) => yellow(`  Warning: ${warning}`)),

@@ -1,10 +1,10 @@
 /** Sends spans (OTLP over HTTP); only here is the slow SDK loaded. Untaken spans are dropped. */
 import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace';
-import manifest from '../../package.json' with { type: 'json' };
 import { within } from './back-off.ts';
 import { looksLikeCard } from './card-numbers.ts';
 import type { Config } from './config.ts';
 import { countSpans, errorTypeOf, startTracing, stopTracing } from './tracing.ts';
+import { VERSION } from './version.ts';
 
 /** `message` is one line for the operator. */
 export class TracesRefused extends Error {
@@ -124,7 +124,7 @@ export const openTraces = async (options: TracesOptions): Promise<Traces> => {
     },
     resource: sdk.resourceFromAttributes({
       'service.name': serviceName,
-      'service.version': manifest.version,
+      'service.version': VERSION,
       'payments.process': mode,
     }),
     spanProcessors: [boundedProcessor(batches, queue)],

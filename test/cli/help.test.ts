@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from '@jest/globals';
 import type { Command } from 'commander';
 import { buildProgram } from '../../cli/run.ts';
-import manifest from '../../package.json' with { type: 'json' };
+import { VERSION } from '../../shared/runtime/version.ts';
 import { runCli } from '../support/cli.ts';
 import { shareOf } from '../support/long-run-share.ts';
 import { cleanEnv, LAUNCHER, NODE, runCliProcess } from '../support/service.ts';
@@ -76,7 +76,7 @@ test('the exit code of a run is that of its process, which writes to its own str
 });
 
 describe('--version', () => {
-  const line = `payments ${manifest.version}\n`;
+  const line = `payments ${VERSION}\n`;
 
   test('of the command line', async () => {
     expect(await runCli(['--version'])).toMatchObject({ code: 0, stdout: line });
@@ -100,6 +100,7 @@ describe('payments <verb> --help', () => {
     '%s shows an example, also where it only leads to verbs of its own',
     (_name, command) => {
       expect(hasExample(command)).toBe(true);
+      expect(helpOf(command)).toMatch(/Exit codes: 0 done.*\n.*PAYMENTS_URL.*PAYMENTS_TOKEN/);
     },
   );
 });

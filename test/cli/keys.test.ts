@@ -1,6 +1,6 @@
 /** `payments keys`, for auditors and for its change; what a key and the seals say of an exported file. */
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { openDataFolder } from '../../embedded/data-folder.ts';
@@ -8,6 +8,7 @@ import { openSealer } from '../../projector/seals/open.ts';
 import { keyIdOf, publicKeyOf } from '../../shared/event-store/seals.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { runCli } from '../support/cli.ts';
+import { testUnless } from '../support/describe-driver.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-logs.ts';
 import { silent } from '../support/silent-log.ts';
 import {
@@ -177,6 +178,18 @@ describe('payments keys', () => {
     ]);
     expect(statSync(keyFile).mode & 0o777).toBe(0o600);
     expect((await cli('keys', 'show')).stdout.slice(0, 20)).toBe(rotated.stdout.slice(0, 20));
+  });
+
+  const notRoot = process.geteuid?.() === 0 ? undefined : 'only root gives files away';
+  testUnless(notRoot, 'rotated by root, key and head stay the files of their user', async () => {
+    const head = `${keyFile}.head`;
+    chownSync(keyFile, 1234, 1234);
+    chmodSync(keyFile, 0o400);
+    const env = { DATA_DIR: log.folder, SEALING_KEY_FILE: keyFile };
+    expect(await runCli(['keys', 'rotate'], env)).toMatchObject({ code: 0 });
+    for (const file of [keyFile, head]) expect(statSync(file)).toMatchObject({ uid: 1234 });
+    expect(statSync(keyFile).mode & 0o777).toBe(0o400);
+    rmSync(head);
   });
 
   test('a folder without a key or with another log gets one line', async () => {

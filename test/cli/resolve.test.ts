@@ -67,7 +67,7 @@ test('gaps §16: an unresolved payment is listed, resolved by two persons, and l
   expect(await runCli(['unresolved'], env)).toMatchObject({
     code: 0,
     stdout: '',
-    stderr: `Nothing is unresolved.\nResolved by hand, and the provider is asked on: ${id}\n`,
+    stderr: `Nothing is unresolved.\nResolved by hand, not yet confirmed by the provider: ${id}\n`,
   });
 });
 

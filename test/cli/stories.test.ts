@@ -219,6 +219,14 @@ describe('a token that the service does not take', () => {
       /; the token was signed with JWT_SECRET: set DATA_DIR, /,
     ],
     [
+      'is to come from an issuer: no key of this machine is advised',
+      () => ({
+        ...{ PAYMENTS_TOKEN: 'a.b.c', JWT_JWKS_URL: 'https://sso.example/jwks' },
+        ...{ JWT_ISSUER: 'sso', JWT_AUDIENCE: 'payments' },
+      }),
+      /; set PAYMENTS_TOKEN to such a token of the issuer$/m,
+    ],
+    [
       'was given: its variable is named',
       () => ({ PAYMENTS_TOKEN: 'a.b.c' }),
       /; set PAYMENTS_TOKEN to a valid token, or unset it, /,

@@ -208,6 +208,8 @@ describe('settings: what is set and wrong', () => {
     ['PROVIDER_URL', '', 'must be set with PROVIDER=http', { PROVIDER: 'http' }],
     ['PROVIDER', 'paypal', 'must be one of simulator, http, stripe'],
     ['STRIPE_SECRET_KEY', '', 'must be set with PROVIDER=stripe', { PROVIDER: 'stripe' }],
+    ['STRIPE_SECRET_KEY', 'rk_test_1', 'must not be set without PROVIDER=stripe'],
+    ['STRIPE_SECRET_KEY', 'rk_test_1', 'must not be set without', { PROVIDER: 'simulator' }],
     ['STRIPE_SECRET_KEY', 'pk_test_1', 'must be a secret or restricted key'],
     ['STRIPE_SECRET_KEY', 'sk_live_1', LIVE_KEY, { PROVIDER: 'stripe' }],
     ['STRIPE_TEST_TOKENS', 'true', 'must not be true with a live key', LIVE],
@@ -385,6 +387,37 @@ describe('settings: warnings', () => {
     const issuer = { JWT_ISSUER: 'https://issuer.example', JWT_AUDIENCE: 'payments' };
     const { warnings } = load({ JWT_JWKS_URL: 'https://issuer.example/keys', ...issuer, ...env });
     expect(warnings.map((line) => line.split(':')[0])).toEqual(expected === '' ? [] : [expected]);
+  });
+
+  const MISSPELT = {
+    MAX_AMMOUNT: 'MAX_AMOUNT',
+    ACCEPTED_BRAND: 'ACCEPTED_BRANDS',
+    RATE_LIMIT_PER_SECONDS: 'RATE_LIMIT_PER_SECOND',
+    DATADIR: 'DATA_DIR',
+    POTR: '',
+    LOG_LEVAL: 'LOG_LEVEL',
+    IDEMPOTENCY_SECRET_FILES: 'IDEMPOTENCY_SECRET_FILE',
+  };
+  test.each(Object.entries(MISSPELT))('%s, one letter from %s', (name, near) => {
+    const expected = near === '' ? [] : [`no setting has the name ${name} (is ${near} meant?)`];
+    expect(load({ [name]: 'x' }).warnings).toEqual(expected);
+  });
+
+  const OURS =
+    'STRIPE_KEY,KAFKA_URL,PROVIDER_NAME,WEBHOOK_URL,RATE_LIMIT_A,PERSONAL_DATA_KEY,JWT_KEY';
+  test.each(OURS.split(','))('%s, which begins as a setting does and is none', (name) => {
+    const others = { HOSTNAME: 'x', PATH: 'x', KAFKA: 'x' };
+    expect(load({ [name]: 'x', ...others }).warnings).toEqual([`no setting has the name ${name}`]);
+  });
+
+  test('several misspelt names are one line, an empty one is none, and a start that is refused shows it too', () => {
+    const env = { STRIPE_KEY: 'sk_live_hidden', MAX_AMMOUNT: '5', JWT_KEY: '' };
+    const line = 'no setting has the name STRIPE_KEY, MAX_AMMOUNT (is MAX_AMOUNT meant?)';
+    expect(load(env).warnings).toEqual([line]);
+    expect(problemsOf({ ...env, PROVIDER: 'stripe' })).toEqual([
+      'STRIPE_SECRET_KEY must be set with PROVIDER=stripe',
+      line,
+    ]);
   });
 });
 

@@ -1,13 +1,15 @@
 /** The commands of an operator, run against a started service (docs/operations.md). */
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { VERSION } from '../../shared/runtime/version.ts';
 import { runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { payment, SECRET } from '../support/in-process.ts';
 import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
 import { stripeDouble } from '../support/stripe-double/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
 
 const PASSWORD = 'a-password-that-must-not-be-seen--';
 
@@ -70,6 +72,7 @@ describe('payments doctor', () => {
     const { code, stdout, stderr } = await cli(['doctor'], other);
     expect([code, stderr]).toEqual([0, expect.stringContaining('payments projections status')]);
     expect(stdout).toMatch(/^Service {2}http:\S+ {2}running$/m);
+    expect(stdout).toContain(`\n  payments ${VERSION}\n`);
     expect(stdout).toMatch(/^Settings in effect there$/m);
     expect(stdout).toMatch(/^PORT +\d+ +environment$/m);
     expect(stdout).toMatch(/^MAX_AMOUNT +99999999 +default$/m);
@@ -215,6 +218,32 @@ describe('payments doctor', () => {
     expect(code).toBe(0);
   });
 
+  test('sees what an alert sees, says what it left out, and names a misspelt setting', async () => {
+    const seal = join(folder, 'seal');
+    mkdirSync(seal);
+    const own = { SEALING_KEY_FILE: join(seal, 'key.pem'), MAX_AMMOUNT: '5', JWT_SECRET: SECRET };
+    await using watched = await startServiceHere({ env: own });
+    rmSync(seal, { recursive: true });
+    await watched.post('/api/v1/payments', payment());
+    const metrics = async () => (await fetch(`${watched.url}/metrics`)).text();
+    await until('the head is not kept', async () =>
+      /^payments_sealed_head_unkept_seconds (?!0$)/m.test(await metrics()),
+    );
+    // As at the address of a gateway.
+    const PAYMENTS_URL = watched.url.replace('127.0.0.1', '0.0.0.0');
+    const { code, stdout, stderr } = await cli(['doctor'], { PAYMENTS_URL });
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^payments: SEALED_HEAD_FILE cannot be written$/m),
+    ]);
+    expect(stdout).toMatch(/^problem: SEALED_HEAD_FILE cannot be written$/m);
+    expect(stdout).toMatch(
+      /^warning: no setting has the name MAX_AMMOUNT \(is MAX_AMOUNT meant\?\)$/m,
+    );
+    expect(stdout).toMatch(/^not looked at: the data folder: ask on its machine/m);
+    expect(stderr).not.toContain('the data folder');
+  });
+
   test('reports settings that no process would start with: exit code 1', async () => {
     const { code, stdout } = await cli(['doctor'], { MAX_AMOUNT: 'much' });
     expect([code, stdout]).toEqual([
@@ -243,8 +272,13 @@ test('payments backup copies every file, for its owner alone, and replaces nothi
   expect(readdirSync(join(folder, 'copies'))).toEqual(['first']);
   const other = join(folder, 'copies', 'other');
   const { stderr } = await cli(['backup', other]);
-  expect(stderr).toContain(`start on a copy: cp -a ${other} /restored`);
-  expect(stderr).not.toContain(`DATA_DIR=${other}`);
+  expect(stderr).toContain(`then payments restore ${other}\n`);
+  expect(stderr).toContain('secrets (idempotency.secret, webhook.secret, sealing-key.pem)');
+  const found = await cli(['doctor', '--format', 'json']);
+  const { lastBackupAt } = JSON.parse(found.stdout).dataFolder;
+  expect(Math.abs(Date.parse(lastBackupAt) - Date.now())).toBeLessThan(60_000);
+  const metrics = await (await fetch(`${service.url}/metrics`)).text();
+  expect(Number(/^payments_backup_age_seconds (.*)$/m.exec(metrics)?.[1])).toBeLessThan(60);
   const [again, nothing] = await Promise.all([
     cli(['backup', target]),
     cli(['backup', join(folder, 'second')], { DATA_DIR: folder }),

@@ -184,7 +184,7 @@ describe('settings: npm start', () => {
     );
     expect(service.stderr()).toContain(`${service.url}/api/v1/payments`);
     expect(service.stderr()).toMatch(
-      /^payments \S+ {2}mode embedded \(.*\) {3}ready in \d+\.\d s$/m,
+      /^payments \d+\.\d+\.\d+( \([0-9a-f]+\))? {2}mode embedded \(.*\) {3}ready in \d+\.\d s$/m,
     );
     expect(service.stderr()).toMatch(/Not for production: .*simulated.*signing key/);
     expect(service.stderr()).toContain('npx payments token');

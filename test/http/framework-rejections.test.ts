@@ -14,6 +14,7 @@ import { closeGracefully, registerHealth } from '../../shared/http/server/health
 import { parseText, textOf } from '../../shared/runtime/json.ts';
 import type { Log } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
+import { VERSION } from '../../shared/runtime/version.ts';
 import { rawClient } from '../support/raw-client.ts';
 import { AWAITED_MS, HANGS_MS } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
@@ -568,5 +569,7 @@ test('surfaces: metrics name route and status, health names its engines', async 
   expect(body).toContain(
     'http_server_request_duration_seconds_count{http_request_method="GET",http_route="/api/v1/payments/:paymentId",http_response_status_code="200"} 1',
   );
-  expect((await raw(request('GET /health/live'))).body).toBe('{"status":"live"}');
+  expect((await raw(request('GET /health/live'))).body).toBe(
+    JSON.stringify({ status: 'live', version: VERSION }),
+  );
 });

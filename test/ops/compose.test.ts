@@ -249,6 +249,8 @@ test('the containers lane starts the engines as docker-compose.yml says', () => 
   const { eventstoredb, mongodb, kafka } = engineServices(text, { KAFKA_PORT: '19094' });
   expect(eventstoredb.image).toBe(service('eventstoredb').image);
   expect(mongodb.command?.at(-1)).toMatch(/\$MONGODB_KEY.* mongod --replSet rs0 --keyFile/);
+  // `ps` shows the arguments of a check to every user of the machine.
+  expect(mongodb.healthcheck.test.join(' ')).not.toMatch(/\$MONGO\w*PASSWORD/);
   expect(mongodb.healthcheck).toMatchObject({ interval: 10_000, startPeriod: 120_000 });
   expect(kafka.environment.KAFKA_ADVERTISED_LISTENERS).toContain('localhost:19094');
   expect(() => engineServices(text.replaceAll('interval: 5s', 'interval: soon'))).toThrow(

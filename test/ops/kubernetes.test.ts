@@ -199,7 +199,18 @@ test('of each there are two, one may be away, and a policy says who reaches it',
   const namesOf = (kind: string) => ofKind(kind).map(({ metadata }) => metadata.name);
   expect(namesOf('PodDisruptionBudget').sort()).toEqual(own);
   expect(namesOf('Service').sort()).toEqual(own);
-  expect(namesOf('NetworkPolicy').sort()).toEqual([...own, 'nothing-else'].sort());
+  expect(namesOf('NetworkPolicy').sort()).toEqual([...own, 'nothing-else', 'public-https'].sort());
+});
+
+test('443 is open to public addresses alone, so that a webhook reaches nothing in the cluster', () => {
+  const open = parseAllDocuments(read('network.yaml'))
+    .map((document) => document.toJS())
+    .filter(({ spec }) => /"port":443\b/.test(JSON.stringify(spec.egress)));
+  expect(open).toMatchObject([{ metadata: { name: 'public-https' } }]);
+  const [{ to }] = open[0].spec.egress;
+  expect(to[0].ipBlock.except).toEqual(
+    expect.arrayContaining(['10.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16']),
+  );
 });
 
 test('the gateway runs the image of the compose file', () => {

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { ATTENTION_REASONS } from '../../command-api/attention/contract.ts';
-import manifest from '../../package.json' with { type: 'json' };
+import { createMetrics } from '../../shared/runtime/metrics.ts';
+import { VERSION } from '../../shared/runtime/version.ts';
 import { testUnless } from '../support/describe-driver.ts';
 import { openInProcess } from '../support/in-process.ts';
 import { ROOT } from '../support/service.ts';
@@ -94,7 +95,24 @@ test('the version, and the metrics of process and runtime, are served', () => {
   ];
   const own = [...runtime, 'nodejs_eventloop_lag_p99_seconds', 'nodejs_heap_size_used_bytes'];
   expect(own.filter((name) => !served.has(name))).toEqual([]);
-  expect(text).toContain(`payments_build_info{version="${manifest.version}"} 1`);
+  expect(text).toContain(`payments_build_info{version="${VERSION}"} 1`);
+});
+
+test('each gauge that an alert is about is a line for payments doctor before the alert', async () => {
+  const metrics = createMetrics();
+  expect(await metrics.troubles()).toEqual([]);
+  expect(await metrics.text()).not.toMatch(/^payments_data_free_bytes /m);
+  metrics.keysOutdatedSeconds.set(3000);
+  metrics.headUnkeptSeconds.set(60);
+  metrics.webhookEndpoints.set({ status: 'ENABLED' }, 1);
+  metrics.webhookEndpoints.set({ status: 'FAILING' }, 1);
+  metrics.beforeScrape(() => metrics.dataFreeBytes.set(0));
+  expect(await metrics.troubles()).toEqual([
+    'the keys of JWT_JWKS_URL cannot be loaded',
+    'SEALED_HEAD_FILE cannot be written',
+    expect.stringContaining('webhook endpoints are FAILING'),
+    'DATA_DIR: less than 2 GB are free',
+  ]);
 });
 
 test('the free space of the data folder is served, in bytes', () => {

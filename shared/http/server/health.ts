@@ -4,6 +4,7 @@ import type { ReadModels } from '../../read-models/port.ts';
 import { pause } from '../../runtime/back-off.ts';
 import { reasonOf } from '../../runtime/error-text.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import { VERSION } from '../../runtime/version.ts';
 import { JSON_TYPE, messageOf, RETRY_LATER, statusOf } from '../errors.ts';
 import { closeUnused } from './raw-responses.ts';
 
@@ -54,7 +55,7 @@ export const WITH_HEAD = { exposeHeadRoute: true } as const;
 
 export const registerHealth = (app: FastifyInstance, { ready, metrics }: HealthOptions): void => {
   app.get('/health/live', WITH_HEAD, (_request, reply) => {
-    reply.type(JSON_TYPE).send(JSON.stringify({ status: 'live' }));
+    reply.type(JSON_TYPE).send(JSON.stringify({ status: 'live', version: VERSION }));
   });
   app.get('/health/ready', WITH_HEAD, async (_request, reply) => {
     const { ready: isReady, engines } = await ready().catch(() => ({ ready: false, engines: {} }));

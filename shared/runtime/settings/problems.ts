@@ -8,6 +8,8 @@ import {
   type PLAINTEXT_ENGINES,
   PUBLIC_KEY_ALGORITHMS,
   SECRET_ALGORITHM,
+  SECRET_SETTINGS,
+  SETTING_NAMES,
 } from './table.ts';
 
 /** A problem, and whether there is one. */
@@ -43,8 +45,9 @@ const providerRules = (parsed: ParsedSettings): Rules => {
 };
 
 const stripeRules = (parsed: ParsedSettings): Rules => {
-  if (parsed.PROVIDER !== 'stripe') return {};
   const { STRIPE_SECRET_KEY: key } = parsed;
+  if (parsed.PROVIDER !== 'stripe')
+    return { 'STRIPE_SECRET_KEY must not be set without PROVIDER=stripe': key !== undefined };
   const isLive = key !== undefined && isLiveKey(key);
   return {
     'STRIPE_SECRET_KEY must be set with PROVIDER=stripe': key === undefined,
@@ -203,4 +206,25 @@ export const warningsOf = (parsed: ParsedSettings): string[] => {
     'JWT_MERCHANT_CLAIM is not set, so the merchant is guessed: the first of merchant_id, client_id and sub in a token; name the claim of your issuer':
       parsed.JWT_JWKS_URL !== undefined && parsed.JWT_MERCHANT_CLAIM === undefined,
   });
+};
+
+const KNOWN: string[] = [...SETTING_NAMES, ...SECRET_SETTINGS.map((name) => `${name}_FILE`)];
+const OURS = /^(STRIPE|KAFKA|PROVIDER|WEBHOOK|RATE_LIMIT|PERSONAL_DATA|JWT)_/;
+
+const isOneLetterFrom = (a: string, b: string): boolean => {
+  const [short, long] = a.length <= b.length ? [a, b] : [b, a];
+  const at = [...long].findIndex((letter, index) => letter !== short[index]);
+  const rest = short.slice(short.length === long.length ? at + 1 : at);
+  return at !== -1 && rest === long.slice(at + 1);
+};
+
+/** One line, or none: the names that look like a setting of docs/settings.md and are none. */
+export const misspelt = (env: NodeJS.ProcessEnv): string[] => {
+  const found = Object.keys(env).flatMap((name) => {
+    if (KNOWN.includes(name) || !/^\w+$/.test(name)) return [];
+    const near = KNOWN.find((known) => isOneLetterFrom(name, known));
+    if (near !== undefined) return [`${name} (is ${near} meant?)`];
+    return OURS.test(name) ? [name] : [];
+  });
+  return found.length === 0 ? [] : [`no setting has the name ${found.join(', ')}`];
 };
