@@ -193,16 +193,13 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
 };
 
 /** Not listening yet. Closing it leaves the simulation open. */
-export const simulatorServer = ({
-  simulation,
-  token,
-  logger,
-}: {
+export const simulatorServer = (options: {
   simulation: Simulation;
   /** If it is set, every call on operations must carry it. */
   token?: string | undefined;
   logger?: FastifyBaseLogger | undefined;
 }): FastifyInstance => {
+  const { simulation, token, logger } = options;
   const app = Fastify({
     ...(logger === undefined ? {} : { loggerInstance: logger }),
     logController: new LogController({ disableRequestLogging: true }),

@@ -13,8 +13,8 @@ import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/po
 import { onError } from '../shared/runtime/error-text.ts';
 
 /**
- * Whether a document may be older than its stream: called before the document is read. A Check takes its revision; true: later events may be stored.
- * Throws as `lastRevision` of the event store.
+ * Whether a document may be older than its stream: called before the document is read. A Check takes its
+ * revision; true: later events may be stored. Throws as `lastRevision` of the event store.
  */
 export type Behind = (paymentId: string) => Check;
 type Check = (revision: number) => boolean | Promise<boolean>;

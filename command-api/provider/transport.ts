@@ -39,12 +39,6 @@ export const lostBy = (reason: Lost['reason'], sent = true): Response => ({
   lost: { sent, reason },
 });
 
-type Transport = {
-  /** Never throws. Follows no redirect and sends nothing a second time. */
-  send(request: TransportRequest): Promise<Response>;
-  close(): Promise<void>;
-};
-
 /**
  * Its amounts decide what is recorded, so no byte, number or repeated key is guessed (provider.md):
  * undefined for no UTF-8, no JSON or a key twice. A fraction is Infinity, which no schema takes.
@@ -99,7 +93,7 @@ const noResponse = (error: unknown, aborted: boolean): Response => {
   return neverConnected(error as ConnectFailure) ? lostBy('unreachable', false) : lostBy('broken');
 };
 
-export const openTransport = (origin: string, connectTimeoutMs: number): Transport => {
+export const openTransport = (origin: string, connectTimeoutMs: number) => {
   const pool = new Pool(origin, {
     connect: connectWithin(connectTimeoutMs),
     // The call's own abort bounds all of it; these would only bound the gaps.
@@ -107,7 +101,9 @@ export const openTransport = (origin: string, connectTimeoutMs: number): Transpo
     bodyTimeout: 0,
   });
   return {
-    send: async ({ method, path, headers, body, signal, bytesMax }) => {
+    /** Never throws. Follows no redirect and sends nothing a second time. */
+    send: async (request: TransportRequest): Promise<Response> => {
+      const { method, path, headers, body, signal, bytesMax } = request;
       try {
         const response = await pool.request({ method, path, headers, body: body ?? null, signal });
         annotate({ 'http.response.status_code': response.statusCode });

@@ -46,16 +46,16 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
 
   const append = async (event: NewEvent): Promise<void> => {
     if ((end.last?.revision ?? 0) >= EVENTS_MAX) end = newStream();
-    const again = () => store.append(end.stream, expectedAfter(end.last), [event]);
+    const attempt = async (): Promise<void> => {
+      [end.last] = await store.append(end.stream, expectedAfter(end.last), [event]);
+    };
     try {
       // Repeating the same append stores nothing twice.
-      const [stored] = await again().catch(onError(AppendOutcomeUnknown, again));
-      end.last = stored;
+      await attempt().catch(onError(AppendOutcomeUnknown, attempt));
     } catch (error) {
       end = newStream();
       if (!(error instanceof RevisionConflict)) throw error;
-      const [stored] = await again();
-      end.last = stored;
+      await attempt();
     }
   };
 

@@ -65,11 +65,11 @@ const providerNamesOf = (parsed: ParsedSettings): [name: string, ...sameAs: stri
   return [address === undefined ? kind : providerNameAt(address), ...sameAs];
 };
 
-const tracesOf = ({
-  OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
-  OTEL_SERVICE_NAME: serviceName,
-  OTEL_TRACES_SAMPLER_ARG: ratio,
-}: ParsedSettings) => (endpoint === undefined ? undefined : { endpoint, serviceName, ratio });
+const tracesOf = (parsed: ParsedSettings) => {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = parsed;
+  if (endpoint === undefined) return undefined;
+  return { endpoint, serviceName, ratio: parsed.OTEL_TRACES_SAMPLER_ARG };
+};
 
 /** Without `effective`. Names that end in Ms are milliseconds. */
 export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFiles) => {

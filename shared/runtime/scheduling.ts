@@ -5,12 +5,7 @@ import { basename } from 'node:path';
 import { setImmediate as immediate } from 'node:timers/promises';
 
 /** Tasks of one name run in order (gaps §7); a started task ends, also without its request. */
-export type Queues = {
-  run<T>(name: string, task: () => Promise<T>): Promise<T>;
-  idle(): Promise<void>;
-};
-
-export const createQueues = (): Queues => {
+export const createQueues = () => {
   const tails = new Map<string, Promise<void>>();
 
   const run = <T>(name: string, task: () => Promise<T>): Promise<T> => {
@@ -30,6 +25,7 @@ export const createQueues = (): Queues => {
 
   return { run, idle };
 };
+export type Queues = ReturnType<typeof createQueues>;
 
 /** Steps that share a state run one after the other, whether those before failed or not. */
 export const oneAfterAnother = () => {

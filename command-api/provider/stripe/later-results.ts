@@ -79,28 +79,20 @@ const DISPUTE_STATUS: Readonly<Record<string, 'OPEN' | 'WON' | 'LOST'>> = {
 
 type DisputeResult = Extract<LaterResult, { kind: 'DISPUTE' }>;
 
-export const disputeResults = ({
-  id,
-  amount,
-  reason,
-  status,
-}: Omit<Dispute, 'payment_intent'>): DisputeResult[] => {
+export const disputeResults = (one: Omit<Dispute, 'payment_intent'>): DisputeResult[] => {
+  const { id, amount, reason, status } = one;
   const shown = Object.hasOwn(DISPUTE_STATUS, status) ? DISPUTE_STATUS[status] : undefined;
   if (shown === undefined) return [];
   const why = cleanCode(reason) ?? 'general';
   return [{ kind: 'DISPUTE', disputeId: id, amount, reason: why, status: shown }];
 };
 
-const captureResults = ({
-  id: reference,
-  capture_method,
-  metadata,
-  amount,
-  amount_received,
-}: PaymentIntent): LaterResult[] =>
-  capture_method === 'manual' && metadata?.captureOperationId === undefined
-    ? [{ kind: 'CAPTURE_OBSERVED', reference, amount: amount_received ?? amount }]
-    : [];
+const captureResults = (intent: PaymentIntent): LaterResult[] => {
+  const { id: reference, metadata, amount, amount_received } = intent;
+  const isOurs = metadata?.captureOperationId !== undefined;
+  if (intent.capture_method !== 'manual' || isOurs) return [];
+  return [{ kind: 'CAPTURE_OBSERVED', reference, amount: amount_received ?? amount }];
+};
 
 const DISPUTES_MAX = 10_000;
 

@@ -65,10 +65,7 @@ export const isMissing = ({ status, error }: StripeResponse): boolean =>
   status === 404 && error !== undefined;
 
 /** The key (401), a permission or our address (403), the rate limit (429): no fault of a card. */
-export const rejectionOf = ({
-  status,
-  error,
-}: StripeResponse): 'unauthorized' | 'forbidden' | 'rate_limited' | undefined => {
+export const rejectionOf = ({ status, error }: StripeResponse) => {
   if (status === 401) return 'unauthorized';
   if (status === 403) return 'forbidden';
   return status === 429 && error?.code === 'rate_limit' ? 'rate_limited' : undefined;

@@ -111,12 +111,6 @@ export const openAuthHooks = async (
 /** A token bucket (gaps §11): per merchant, and per address for requests without a valid token. `perSecond` 0 is off. */
 export type Rate = { perSecond: number; burst: number };
 
-type RateLimiter = {
-  /** Draws one from a bucket: undefined, or the seconds until there is one again, at least 1. */
-  take(name: string, rate: Rate): number | undefined;
-  hasOne(name: string, rate: Rate): boolean;
-};
-
 const IPV6_PARTS = 8;
 const NETWORK_PARTS = 4;
 const partsOf = (text = ''): string[] => text.split(':').filter((part) => part !== '');
@@ -138,7 +132,7 @@ const BUCKETS_MAX = 10_000;
 export const createRateLimiter = (
   bucketsMax: number = BUCKETS_MAX,
   nowMs: () => number = () => performance.now(),
-): RateLimiter => {
+) => {
   /** When each bucket is full again: a request draws the time in which one token comes. */
   const fullAtMs = createBoundedMap<number>(bucketsMax);
   const look = (name: string, { perSecond, burst }: Rate) => {
@@ -148,8 +142,10 @@ export const createRateLimiter = (
     return { waitMs: fullAt - now - (Math.max(1, burst) - 1) * tokenMs, afterMs: fullAt + tokenMs };
   };
   return {
-    hasOne: (name, rate) => rate.perSecond <= 0 || look(name, rate).waitMs <= 0,
-    take: (name, rate) => {
+    hasOne: (name: string, rate: Rate): boolean =>
+      rate.perSecond <= 0 || look(name, rate).waitMs <= 0,
+    /** Draws one from a bucket: undefined, or the seconds until there is one again, at least 1. */
+    take: (name: string, rate: Rate): number | undefined => {
       if (rate.perSecond <= 0) return undefined;
       const { waitMs, afterMs } = look(name, rate);
       if (waitMs > 0) return Math.ceil(waitMs / 1000);

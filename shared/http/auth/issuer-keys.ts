@@ -64,11 +64,8 @@ const loadKeySet = async (url: string): Promise<ReturnType<typeof createLocalJWK
   return createLocalJWKSet(JSON.parse(await readCapped(response)) as JSONWebKeySet);
 };
 
-export const followIssuerKeys = ({
-  url,
-  onFailure = () => undefined,
-  nowMs = () => performance.now(),
-}: IssuerKeysOptions): IssuerKeys => {
+export const followIssuerKeys = (options: IssuerKeysOptions): IssuerKeys => {
+  const { url, onFailure = () => undefined, nowMs = () => performance.now() } = options;
   const startedAtMs = nowMs();
   let loaded: { keys: ReturnType<typeof createLocalJWKSet>; atMs: number } | undefined;
   let failures = 0;

@@ -7,13 +7,6 @@ import { whenGone } from './shares.ts';
 
 export type Source = (signal: AbortSignal) => AsyncGenerator<string>;
 
-export type Streams = {
-  /** Takes a place until the response ends; false where none is left, also for this merchant. */
-  take(reply: FastifyReply): boolean;
-  /** Sends what the source yields until it is aborted, and `keepAlive` while that is silent. */
-  send(reply: FastifyReply, type: string, source: Source, keepAlive?: string): FastifyReply;
-};
-
 export type StreamLimits = {
   openMax: number;
   /** Of one merchant: a stream has no end of its own. */
@@ -60,7 +53,7 @@ async function* withKeepAlive(
   }
 }
 
-export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMITS): Streams => {
+export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMITS) => {
   const places = createTurns(limits.openMax, limits.ownMax);
   const open = new Set<() => void>();
   app.addHook('preClose', (done) => {
@@ -68,13 +61,15 @@ export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMIT
     done();
   });
   return {
-    take: ({ request, raw }) => {
+    /** Takes a place until the response ends; false where none is left, also for this merchant. */
+    take: ({ request, raw }: FastifyReply): boolean => {
       const { merchantId = '' } = request.principal ?? {};
       if (app.lifecycle.unread.isFull(merchantId) || !places.take(merchantId)) return false;
       whenGone(raw, () => places.giveBack(merchantId));
       return true;
     },
-    send: (reply, type, source, keepAlive = '') => {
+    /** Sends what the source yields until it is aborted, and `keepAlive` while that is silent. */
+    send: (reply: FastifyReply, type: string, source: Source, keepAlive = ''): FastifyReply => {
       const abort = new AbortController();
       let body: Readable | undefined;
       const leave = (): void => abort.abort();
@@ -103,6 +98,8 @@ export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMIT
     },
   };
 };
+
+export type Streams = ReturnType<typeof createStreams>;
 
 export const EVENT_STREAM = 'text/event-stream';
 export const NDJSON = 'application/x-ndjson';
