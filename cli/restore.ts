@@ -78,7 +78,7 @@ const restore = async (given: string): Promise<void> => {
     print(`  what was there is in ${aside}`);
   } catch (error) {
     const kept = existsSync(aside) ? `what was there is in ${aside}` : `${folder} is as it was`;
-    const next = 'docs/operations.md, Backup and restore';
+    const next = 'docs/backup.md';
     throw new CommandFailed(`nothing is restored, and ${kept}: ${whyOf(error)}; ${next}`, 3);
   } finally {
     rmSync(draft, { recursive: true, force: true });
@@ -86,7 +86,7 @@ const restore = async (given: string): Promise<void> => {
   }
   note(
     'Next: start the service. Merchants can only read until you have compared it with the provider: payments verify --all, payments reconcile --all, then payments reconcile --acknowledge',
-    'Where events were published after the copy: docs/operations.md, Backup and restore',
+    'Where events were published after the copy: docs/backup.md',
   );
 };
 

@@ -4,9 +4,9 @@
  */
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { commandsOf, runInShell } from '../support/backup-page.ts';
 import { freePort } from '../support/free-port.ts';
 import { SECRET, token } from '../support/in-process.ts';
-import { commandsOf, runInShell } from '../support/operations-page.ts';
 import { randomOf } from '../support/random.ts';
 import {
   type Body,
@@ -72,7 +72,11 @@ test('docs/backup.md: a restored backup holds everything acknowledged before the
     dataDir: join(folder, 'restored'),
     env: { ...there, npm_config_loglevel: 'error' },
     // exec replaces the shell, so that npm gets the signal and passes it on.
-    command: ['bash', '-c', commandsOf('restore', folder).replace(/^DATA_DIR=/m, 'exec env $&')],
+    command: [
+      'bash',
+      '-c',
+      commandsOf('restore', folder).replace(/^DATA_DIR=(?=\S+ npm start)/m, 'exec env $&'),
+    ],
   });
   try {
     await expectWhole(restored, before, { ...there, DATA_DIR: restored.dataDir });

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { runInShell } from './operations-page.ts';
+import { runInShell } from './backup-page.ts';
 import { ROOT } from './service.ts';
 
 const PAGE = readFileSync(join(ROOT, 'docs/production.md'), 'utf8');
