@@ -31,7 +31,7 @@ const notForProduction = ({ provider, stripe, tokens, seals, eventStoreDbUrl }: 
 const nextStep = ({ tokens }: Config): string =>
   tokens.keys.kind.startsWith('jwks')
     ? 'npx payments doctor --production      walks docs/production.md'
-    : 'export TOKEN=$(npx payments token)      then README, "First payment"';
+    : 'export TOKEN=$(npx payments token)      then README, "Make a payment"';
 
 const FATAL = [DataFolderRefused, StoreUnavailable, SecretRefused, WebhookSecretRefused, LogMisfit];
 
