@@ -184,26 +184,6 @@ for (const { name, skip, start } of deployments) {
       expect([again.status, again.text]).toEqual([200, captured.text]);
     });
 
-    test('M2: parallel refunds pay out no more than was captured', async () => {
-      const sale = await create(APPROVED, { amount: 1000, captureNow: true });
-      const refunds = await Promise.all(
-        Array.from({ length: 8 }, () =>
-          change(sale.json.paymentId, 'refund', { refundAmount: 300 }),
-        ),
-      );
-      const statuses = refunds.map(({ status }) => status).sort();
-      expect(statuses).toEqual([200, 200, 200, 422, 422, 422, 422, 422]);
-      expect((await read(sale.json.paymentId)).json.refundedAmount).toBe(900);
-    });
-
-    test('M3: of parallel captures and voids one succeeds', async () => {
-      const id = (await create()).json.paymentId;
-      const responses = await Promise.all(
-        ['capture', 'void', 'capture', 'void'].map((kind) => change(id, kind)),
-      );
-      expect(responses.map(({ status }) => status).sort()).toEqual([200, 422, 422, 422]);
-    });
-
     test('gaps §7: an unknown outcome is 503 and is looked up: approved at the provider, the payment ends AUTHORIZED', async () => {
       const unknown = await create('4000000000004236');
       expect([unknown.status, unknown.json.error]).toEqual([503, 'PROVIDER_UNAVAILABLE']);
