@@ -154,20 +154,6 @@ for (const { name, skip, start } of deployments) {
       expect((await read(declined.json.paymentId)).status).toBe(200);
     });
 
-    test('interface, States: a command that the state forbids is 422 with the code of its operation', async () => {
-      const id = (await create()).json.paymentId;
-      const refused = [
-        await change(id, 'refund'),
-        await change(id, 'capture', { captureAmount: 999_999 }),
-        await change((await create(APPROVED, { captureNow: true })).json.paymentId, 'void'),
-      ];
-      expect(refused.map(({ status, json }) => `${status} ${json.error}`)).toEqual([
-        '422 REFUND_NOT_ALLOWED',
-        '422 CAPTURE_NOT_ALLOWED',
-        '422 VOID_NOT_ALLOWED',
-      ]);
-    });
-
     test('gaps §8: a repeat under a key gets the stored bytes, another request under the key is rejected', async () => {
       const key = { 'idempotency-key': `order-${service.merchant}` };
       const [first, second] = await Promise.all([
