@@ -222,12 +222,6 @@ describe('interface, create: 400', () => {
     expect(await service.ledger()).toEqual(before);
   });
 
-  test('gaps §8: a malformed Idempotency-Key', async () => {
-    expectError(await service.create({}, { key: 'a b' }), 400, 'INVALID_REQUEST', [
-      'Idempotency-Key must be 1 to 255 visible ASCII characters',
-    ]);
-  });
-
   test('gaps §4: an Idempotency-Key that holds the card number', async () => {
     expectError(await service.create({}, { key: `k-${APPROVED}` }), 400, 'INVALID_REQUEST', [
       'Idempotency-Key must not hold the card number',
