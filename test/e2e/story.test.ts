@@ -255,31 +255,5 @@ for (const { name, skip, start } of deployments) {
       expect((await service.get('/docs')).status).toBe(200);
       expect((await service.get('/openapi.json')).json).toMatchObject({ openapi: '3.1.0' });
     });
-
-    test('gaps §1: another method is 405 with the methods of the address, whichever process serves them', async () => {
-      const id = `${PAYMENTS}/pay_x`;
-      const refused = await Promise.all(
-        [
-          ['PUT', PAYMENTS],
-          ['GET', `${id}/capture`],
-          ['DELETE', id],
-          ['POST', id],
-          ['GET', '/audit/v1/reconcile'],
-          ['POST', '/audit/v1/payments'],
-          ['POST', '/ops/v1/unresolved'],
-          ['GET', '/ops/v1/projections/rebuild'],
-        ].map(([method = '', path = '']) => service.send(path, { method })),
-      );
-      expect(refused.map(({ status, headers }) => [status, headers.get('allow')])).toEqual([
-        [405, 'GET, POST'],
-        [405, 'POST'],
-        [405, 'GET'],
-        [405, 'GET'],
-        [405, 'POST'],
-        [405, 'GET'],
-        [405, 'GET'],
-        [405, 'POST'],
-      ]);
-    });
   });
 }
