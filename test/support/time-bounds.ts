@@ -12,7 +12,6 @@ export const TEST_MS_MAX = bound(300_000, 3_600_000);
 /** What a test waits for does not come. A busy machine needs a third of it to start a process. */
 export const HANGS_MS = bound(90_000);
 
-
 /** V2: from the signal to the exit. */
 export const STOP_MS_MAX = bound(10_000);
 
