@@ -180,18 +180,6 @@ describe('400', () => {
   });
 });
 describe('while the shopper is waited for', () => {
-  test('a repeat under the key gives the address again, and sends nothing', async () => {
-    const first = await create(service, 'waiting');
-    const calls = service.faults.calls.length;
-    const again = await create(service, 'waiting');
-    expect([again.status, again.text]).toEqual([202, first.text]);
-    expect(service.faults.calls).toHaveLength(calls);
-    await press(nextOf(first)?.url, 'authenticate');
-    await ended(service, idOf(first));
-    const { status, json } = await create(service, 'waiting');
-    expect([status, json.status, json.nextAction]).toEqual([200, 'AUTHORIZED', undefined]);
-  });
-
   test.each([
     ['capture', 'CAPTURE_NOT_ALLOWED', 'an AUTHORIZED payment can be captured'],
     ['void', 'VOID_NOT_ALLOWED', 'an AUTHORIZED payment can be voided'],

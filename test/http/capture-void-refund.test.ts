@@ -151,11 +151,7 @@ describe.each(CHANGES)('interface, %s: errors', (change) => {
     expectError(await service.change(change, id), 400, badId, id === '' ? NO_ID : ID_FORM);
   });
 
-  test('400: a key that is malformed, or holds the card number', async () => {
-    const spaced = await service.change(change, suited(change), undefined, { key: 'a b' });
-    expectError(spaced, 400, 'INVALID_REQUEST', [
-      'Idempotency-Key must be 1 to 255 visible ASCII characters',
-    ]);
+  test('400: a key that holds the card number', async () => {
     const key = 'k-4242424242424242';
     const card = await service.change(change, suited(change), undefined, { key });
     expectError(card, 400, 'INVALID_REQUEST', ['the request must not hold the card number']);

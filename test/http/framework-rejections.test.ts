@@ -380,7 +380,8 @@ describe('gaps §3: request bodies', () => {
   test('65,536 bytes are allowed, one more is 413, chunks counted alike', async () => {
     const text = (length: number) => `"${'x'.repeat(length - 2)}"`;
     expect((await post('', text(65_536))).status).toBe(200);
-    expectError(await post('', text(65_537)), 413, 'INVALID_REQUEST');
+    const { details } = expectError(await post('', text(65_537)), 413, 'INVALID_REQUEST');
+    expect(details).toEqual(['the body must be at most 65536 bytes']);
     const chunk = `10001\r\n${text(65_537)}\r\n0\r\n\r\n`;
     const chunked = request('POST /api/v1/payments', 'transfer-encoding: chunked\r\n', chunk);
     expectError(await raw(chunked), 413, 'INVALID_REQUEST');

@@ -40,17 +40,6 @@ describe('interface, get: 200', () => {
     expectResponseHeaders(response);
   });
 
-  test('a payment that failed is there to be read', async () => {
-    const declined = await service.create({ number: '4000000000000002' });
-    const { status, json } = await service.get(idOf(declined));
-    expect([status, json.status]).toEqual([200, 'FAILED']);
-  });
-
-  test('a token that may only read', async () => {
-    const reader = await token('m_test', 'payments:read');
-    expect((await service.get(paymentId, { token: reader })).status).toBe(200);
-  });
-
   test('GETs on one connection get their responses in turn, also after one with a large body', async () => {
     const created = await service.create();
     const authorization = `Bearer ${await token('m_test')}`;

@@ -1,5 +1,6 @@
 /** gaps §8 as a merchant sees it: a repeat under a key is never a second charge. */
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { ROUTES } from '../../shared/http/route-table.ts';
 import {
   APPROVED,
   type CommandResponse,
@@ -178,6 +179,19 @@ describe('gaps §8: which requests are the same', () => {
     expectReplay(await service.change('capture', id, {}, { key }), response);
     expectReused(await service.change('capture', id, { captureAmount: 2500 }, { key }));
   });
+});
+
+const TAKING_A_KEY = Object.values(ROUTES).filter(
+  ({ method, path }) => method === 'POST' && path.startsWith('/api/'),
+);
+
+test.each(TAKING_A_KEY)('gaps §8: $path: a key that is malformed is 400', async ({ path }) => {
+  const bearer = await token('m_test', 'payments:write webhooks:write');
+  const asking = { token: bearer, key: 'a b' };
+  const response = await service.ask('POST', path.replace(/:\w+/, 'x'), undefined, asking);
+  expectError(response, 400, 'INVALID_REQUEST', [
+    'Idempotency-Key must be 1 to 255 visible ASCII characters',
+  ]);
 });
 
 describe('gaps §8: the scope of a key is merchant, route and payment', () => {

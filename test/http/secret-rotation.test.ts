@@ -71,11 +71,16 @@ test('repeats of requests under the old secret are recognised after the rotation
   expectReplay(await service.create({}, { key: 'new' }), created);
 });
 
-test('a change is accepted only where the secret before it is named', async () => {
+/** Starts over one log with the secrets that are set; rejects where a start would be refused. */
+const startOver = () => {
   const store = memoryEventStore();
-  const startWith = async (...secrets: [string, ...string[]]): Promise<void> => {
+  return async (...secrets: [string, ...string[]]): Promise<void> => {
     await withCheckedSecret(store, createIdentities(secrets), () => undefined);
   };
+};
+
+test('a change is accepted only where the secret before it is named', async () => {
+  const startWith = startOver();
   await startWith(OLD);
   await expect(startWith(NEW)).rejects.toThrow(SecretRefused);
   await expect(startWith(NEW, OTHER)).rejects.toThrow('IDEMPOTENCY_SECRET_PREVIOUS');
@@ -89,10 +94,7 @@ test('a change is accepted only where the secret before it is named', async () =
 });
 
 test('an older secret that wrote nothing is refused, for what it stands in for is charged again', async () => {
-  const store = memoryEventStore();
-  const startWith = async (...secrets: [string, ...string[]]): Promise<void> => {
-    await withCheckedSecret(store, createIdentities(secrets), () => undefined);
-  };
+  const startWith = startOver();
   await startWith(OLD);
   // Nothing has been changed yet, so nothing can be charged again.
   await startWith(OLD, OTHER);
@@ -110,12 +112,6 @@ test('an older secret that wrote nothing is refused, for what it stands in for i
 });
 
 describe('gaps §8: a second rotation within the time of the first', () => {
-  const log = () => {
-    const store = memoryEventStore();
-    return async (...secrets: [string, ...string[]]): Promise<void> => {
-      await withCheckedSecret(store, createIdentities(secrets), () => undefined);
-    };
-  };
   const STILL = /^IDEMPOTENCY_SECRET: the rotation .* has not ended/;
 
   test.each<
@@ -133,7 +129,7 @@ describe('gaps §8: a second rotation within the time of the first', () => {
     ['is taken where it takes the first one back', [[OLD], [NEW, OLD]], [OLD, NEW], true],
     ['is refused where that has not ended', [[OLD], [NEW, OLD], [OLD, NEW]], [OTHER, OLD], false],
   ])('%s', async (_what, starts, last, isTaken) => {
-    const startWith = log();
+    const startWith = startOver();
     for (const secrets of starts) await startWith(...secrets);
     if (isTaken) await startWith(...last);
     else await expect(startWith(...last)).rejects.toThrow(STILL);

@@ -1,6 +1,5 @@
 /** The projector as a whole: start, restart, rebuild, faults of either engine, lag, refusal. */
 
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, type ProjectorOptions, startProjector } from '../../projector/compose.ts';
@@ -10,7 +9,6 @@ import { createLag } from '../../projector/lag.ts';
 import { misfitOf } from '../../projector/subscription.ts';
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
-import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import { searchedOnceFilled } from '../../shared/read-models/filled.ts';
@@ -18,7 +16,7 @@ import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { appendLife, foldOf } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
-import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
+import { timeOf, wholeLife } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS, readModelsIn } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -306,27 +304,6 @@ describe('the projector', () => {
     store.hold(false);
     await until('moving again', () => !started.status().stuck);
     expect(await bodies(1)).toEqual(await folds(1));
-  });
-
-  test('over the embedded event store: documents are the folds, nothing stays behind', async () => {
-    mkdirSync(join(folder.path, 'log'));
-    const real = await openSqliteEventStore({ file: join(folder.path, 'log', 'events.db') });
-    const freshness = trackFreshness(real);
-    const started = await start({ store: freshness.store, freshness });
-    await started.caughtUp;
-    const writing = Array.from({ length: 50 }, async (_, n) => {
-      const events = wholeLife(`pay_${n}`).map((event, at) => newEvent(event, timeOf(at)));
-      const stored = await freshness.store.append(streamOf(`pay_${n}`), 'none', events.slice(0, 2));
-      const last = stored.at(-1);
-      if (last === undefined) throw new Error('nothing stored');
-      await freshness.store.append(streamOf(`pay_${n}`), last, events.slice(2));
-      expect(await readModels.waitForRevision(`pay_${n}`, LIFE - 1, HANGS_MS)).toBe(true);
-      expect((await readModels.getAny(`pay_${n}`))?.body).toBe(await foldOf(real, `pay_${n}`));
-    });
-    await Promise.all(writing);
-    await until('nothing behind', () => freshness.size() === 0);
-    await started.stop();
-    await real.close();
   });
 });
 

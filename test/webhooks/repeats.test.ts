@@ -33,12 +33,6 @@ const twice = async (rest: string, body?: object) => {
 };
 
 describe('the repeat gets the first outcome', () => {
-  test('of a registration: one endpoint, and its secret once more', async () => {
-    const { first, repeat } = await twice('', HOOK);
-    expect([first.status, repeat.status, repeat.text]).toEqual([201, 201, first.text]);
-    expect(await listed()).toHaveLength(1);
-  });
-
   test('of a rotation: one new secret', async () => {
     const { first, repeat } = await twice(`/${await register()}/rotate-secret`);
     expect([repeat.status, repeat.json.secret]).toEqual([200, first.json.secret]);
@@ -66,10 +60,11 @@ describe('the repeat gets the first outcome', () => {
     expect(await listed()).toEqual([]);
   });
 
-  test('of the tenth registration: not that there are ten already', async () => {
+  test('of the tenth registration: its secret once more, not that there are ten already', async () => {
     for (let n = 1; n < 10; n += 1) await register();
-    const { repeat } = await twice('', HOOK);
-    expect(repeat.status).toBe(201);
+    const { first, repeat } = await twice('', HOOK);
+    expect([first.status, repeat.status, repeat.text]).toEqual([201, 201, first.text]);
+    expect(await listed()).toHaveLength(10);
   });
 
   test('when all come at a time', async () => {
@@ -104,20 +99,5 @@ describe('a key', () => {
     const { status, headers } = await post('', HOOK, 'key-1');
     expect(status).toBe(201);
     expect(headers).not.toHaveProperty('idempotent-replayed');
-  });
-
-  test('that is not well formed is 400', async () => {
-    const endpoint = await register();
-    const since = '2026-01-01T00:00:00Z';
-    for (const [rest, body] of [
-      ['', HOOK],
-      [`/${endpoint}/rotate-secret`, {}],
-      [`/${endpoint}/test`, undefined],
-      [`/${endpoint}/resend`, { since }],
-    ] as const) {
-      const { status, json } = await post(rest, body, 'a b');
-      const detail = 'Idempotency-Key must be 1 to 255 visible ASCII characters';
-      expect([status, json.details]).toEqual([400, [detail]]);
-    }
   });
 });
