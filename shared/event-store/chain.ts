@@ -81,7 +81,7 @@ export const describeBreak = (broken: ReturnType<typeof breakAt>): string => {
 export const FOREIGN = 'no event of this service';
 
 const CHANGED = 'its text does not have its hash';
-const MOVED = 'its text belongs to another place';
+export const MOVED = 'its text belongs to another place';
 
 export const hashReason = ({ text, hash }: Pick<StoredForm, 'text' | 'hash'>) => {
   if (hashOf(text) === hash) return undefined;

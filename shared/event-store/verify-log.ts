@@ -19,10 +19,12 @@ import {
   createGenerationsMap,
   formsLeft,
   logHashes,
+  MOVED,
   storedCheck,
 } from './chain.ts';
 import { decode, decodeParsed, isReadable, unreadableAt } from './codec.ts';
 import { StoreFileUnusable } from './errors.ts';
+import { isOfOther } from './fold-stream.ts';
 import type {
   LogReader,
   Position,
@@ -167,6 +169,7 @@ const step = ({ sums }: Place, event: SumsEvent): Place => {
   const { revision } = event;
   if (sums === 'not known' || !isReadable(event)) return { revision, sums: 'not known' };
   if (!isPaymentEvent(event.event)) return { revision, sums };
+  if (isOfOther(event)) return { revision, sums: 'not known', reason: MOVED };
   const added = addSums(sums, event.event);
   if ('sums' in added) return { revision, sums: added.sums };
   return { revision, sums: 'not known', reason: added.reason };

@@ -38,12 +38,14 @@ const broken = (name: string, done: Done, ofPayment: string, ofLog = ofPayment):
 const removed = (name: string, ...steps: Done[]): Case =>
   broken(name, (at) => steps.forEach((step) => void step(at)), DELETED);
 
-const { softDelete, tombstone, maxCount, truncate, scavenge, scavengeTombstone } = AT_SERVER;
+const { softDelete, tombstone, maxCount, truncate, refuse, scavenge, scavengeTombstone } =
+  AT_SERVER;
 const foreignInHit: Done = (at) => AT_SERVER.foreignIn(at, streamOf(at.hit));
 
 /** One of each road first: a removal, what is left of one, a seal, and what another client wrote. */
 const CASES: Case[] = [
   removed('a soft delete', softDelete),
+  broken('$acl', refuse, "the server refuses this stream to the service's user"),
   broken('$maxCount', maxCount, 'revision 0 is missing', 'begins at revision 2'),
   {
     name: 'a foreign stream',
@@ -66,7 +68,7 @@ const CASES: Case[] = [
   removed('the same with nothing left of the tombstone in the log', tombstone, scavengeTombstone),
 ];
 
-describe.each(shareOf(CASES, 4))('after $name', ({ settings, done, before, ofPayment, ofLog }) => {
+describe.each(shareOf(CASES, 5))('after $name', ({ settings, done, before, ofPayment, ofLog }) => {
   let at: ServerService;
   const nameOfHit = (): string => (ofPayment === undefined ? 'payment-other' : streamOf(at.hit));
   beforeAll(async () => {

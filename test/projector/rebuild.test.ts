@@ -148,7 +148,8 @@ for (const driver of readModelDrivers)
       await projector.stop();
       await readModelStore().forge('pay_3', 'status', 'VOIDED');
       readModels = await reopen();
-      const twice = [created(), created()].map((event, n) => newEvent(event, timeOf(n)));
+      const create = created({ paymentId: 'pay_poison' });
+      const twice = [create, create].map((event, n) => newEvent(event, timeOf(n)));
       await store.append(streamOf('pay_poison'), 'none', twice);
       projector = await startProjector({ store, readModels, logger: silent });
       await projector.caughtUp;

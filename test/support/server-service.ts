@@ -88,6 +88,8 @@ export const AT_SERVER = {
   tombstone: ({ standIn, hit }: ServerService) => standIn.tombstone(streamOf(hit)),
   maxCount: ({ standIn, hit }: ServerService) => standIn.metadata(streamOf(hit), { $maxCount: 1 }),
   truncate: ({ standIn, hit }: ServerService) => standIn.truncate(streamOf(hit), 1),
+  refuse: ({ standIn, hit }: ServerService) =>
+    standIn.metadata(streamOf(hit), { $acl: { $r: '$admins' } }),
   scavenge: ({ standIn }: ServerService) => standIn.scavenge(),
   /** Takes also the event by which the server says that a stream is gone for good. */
   scavengeTombstone: ({ standIn }: ServerService) => {

@@ -140,7 +140,7 @@ export function createAppender(send: Sender, streams: StreamReader, seen: Seen) 
     }
     if (stored?.hash === hash) return;
     // Behind an event of others stands the hash of our last one (gaps §29).
-    const { end } = ownForms((await streams.whole(stream)).map(storedFormOf));
+    const { end } = ownForms((await streams.whole(stream)).map((one) => storedFormOf(one)));
     if (end === 'none' || end.revision !== revision || end.hash !== hash)
       throw new RevisionConflict(`${stream} does not have that hash there`);
   }

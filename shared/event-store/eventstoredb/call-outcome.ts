@@ -71,14 +71,22 @@ export function lineOf(error: unknown): string {
   return `event store: ${advice ?? (own === '' ? (type ?? 'an unknown error') : own)}`;
 }
 
-/** The port's error for a call that changed nothing. */
-export const unavailable = (error: unknown): StoreUnavailable | StreamNotWhole => {
+/** The port's error for a call that changed nothing; `stream`: what it read. */
+export const unavailable = (error: unknown, stream?: string): StoreUnavailable | StreamNotWhole => {
   if (error instanceof StoreUnavailable) return error;
+  const { type, streamName = 'a stream' } = error as { type?: string; streamName?: string };
+  if (stream !== undefined && type === 'access-denied') return notWhole(stream, 'refused');
   if (callOutcomeOf(error) !== 'deleted') return new StoreUnavailable(lineOf(error));
-  return notWhole((error as { streamName?: string }).streamName ?? 'a stream', 'deleted');
+  return notWhole(stream ?? streamName, 'deleted');
 };
 
-export const notWhole = (stream: string, what: 'deleted' | 'cut'): StreamNotWhole =>
-  new StreamNotWhole(`${stream}: ${what} at the server of the event store`);
+const NOT_WHOLE = {
+  deleted: 'deleted at the server of the event store',
+  cut: 'cut at the server of the event store',
+  refused: "the server refuses this stream to the service's user: take $acl out of its metadata",
+};
+
+export const notWhole = (stream: string, what: keyof typeof NOT_WHOLE): StreamNotWhole =>
+  new StreamNotWhole(`${stream}: ${NOT_WHOLE[what]}`);
 
 export type Call<T> = { response: Promise<T>; cancel?: () => void };

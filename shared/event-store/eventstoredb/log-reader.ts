@@ -13,6 +13,7 @@ import {
   type ServerEvent,
   timeOfRecord,
 } from './records.ts';
+import type { Refusals } from './source.ts';
 import { endedWithoutResponse } from './stream-reader.ts';
 
 /** `after`: undefined is the start; `upTo`: left out is the end. */
@@ -41,11 +42,16 @@ const isBetween = (
 /** Each read throws StoreUnavailable. */
 export function createLogReader(
   { readBy, callTimeoutMs }: Connection,
-  options: LogReaderOptions = {},
+  refusals: Pick<Refusals, 'note'>,
+  options: LogReaderOptions,
 ) {
   const { pageEventsMax = PAGE_EVENTS_MAX, countedEventsMax = COUNTED_EVENTS_MAX } = options;
   const page = async (what: LogRead): Promise<LogPage> => {
-    const read = await readBy((client) => readLog(client, what, callTimeoutMs * PART_AFTER));
+    const read = await readBy((client) => {
+      const call = readLog(client, what, callTimeoutMs * PART_AFTER);
+      void call.response.then(() => refusals.note(), refusals.note);
+      return call;
+    });
     return read ?? { events: [], isCut: false };
   };
 

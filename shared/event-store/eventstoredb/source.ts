@@ -56,25 +56,32 @@ export function sourceOf(
 /** Knows whether the server refuses the log: health reports it, and does not read $all itself. */
 export function createRefusals() {
   let refusal: unknown;
+  const note = (error?: unknown): void => {
+    if (error === undefined) refusal = undefined;
+    else if (callOutcomeOf(error) === 'refused') refusal = error;
+  };
   return {
-    /** Throws StoreUnavailable from a refused subscription on until one is answered. */
+    /** Of a read of $all or a subscription: how it failed, or nothing where the server answers it. */
+    note,
+    /** Throws StoreUnavailable from a refused call on until one is answered. */
     rejectRefused(): void {
       if (refusal !== undefined) throw unavailable(refusal);
     },
     heard: (listener: SourceListener): SourceListener => ({
       ...listener,
       sign: () => {
-        refusal = undefined;
+        note();
         listener.sign();
       },
       ended: (ending) => {
-        const { error } = ending;
-        if (error !== undefined && callOutcomeOf(error) === 'refused') refusal = error;
+        if (ending.error !== undefined) note(ending.error);
         listener.ended(ending);
       },
     }),
   };
 }
+
+export type Refusals = ReturnType<typeof createRefusals>;
 
 // Appends that stored nothing leave ids behind; the oldest are forgotten first.
 const IDS_MAX = 10_000;

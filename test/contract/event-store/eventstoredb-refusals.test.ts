@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { StoreUnavailable } from '../../../shared/event-store/errors.ts';
+import type { EventStoreDbOptions } from '../../../shared/event-store/eventstoredb/connection.ts';
 import {
   type EventStoreDb,
   openEventStoreDb,
@@ -18,10 +19,13 @@ import { batchOf } from './opened.ts';
 
 const warnings: string[] = [];
 let store: EventStoreDb;
-const open = async (url: string): Promise<EventStoreDb> => {
+const open = async (
+  url: string,
+  options: Partial<EventStoreDbOptions> = {},
+): Promise<EventStoreDb> => {
   warnings.splice(0);
   const warn = (_: object, message: string) => void warnings.push(message);
-  store = await openEventStoreDb({ url, logger: { debug: () => undefined, warn } });
+  store = await openEventStoreDb({ url, logger: { debug: () => undefined, warn }, ...options });
   return store;
 };
 const portOf = ({ url }: StandIn): string => /:(\d+)\?/.exec(url)?.[1] ?? '';
@@ -88,6 +92,14 @@ afterEach(() => store.close());
   });
 });
 
+const health = () =>
+  store.ping().then(
+    () => 'up',
+    (error: Error) => error.message,
+  );
+const NO_RIGHT =
+  'event store: the user lacks the right to read $all, or to append: `npm run eventstoredb:rights -- <user>` gives both (docs/eventstoredb.md)';
+
 test('a user that may not read $all is named to health until it may, and appends meanwhile', async () => {
   const standIn = await startStandIn();
   try {
@@ -97,18 +109,33 @@ test('a user that may not read $all is named to health until it may, and appends
     const stop = new AbortController();
     const items = store.subscribe(null, stop.signal)[Symbol.asyncIterator]();
     const first = items.next();
-    const health = () =>
-      store.ping().then(
-        () => 'up',
-        (error: Error) => error.message,
-      );
     await until('health says so', async () => (await health()) !== 'up');
-    expect(await health()).toBe(
-      'event store: the user lacks the right to read $all, or to append: `npm run eventstoredb:rights -- <user>` gives both (docs/eventstoredb.md)',
-    );
+    expect(await health()).toBe(NO_RIGHT);
     await store.append('payment-1', 'none', batchOf(2));
     standIn.refuseAll(false);
     expect((await first).value).toMatchObject({ kind: 'events' });
+    await until('health is up', async () => (await health()) === 'up');
+    stop.abort();
+  } finally {
+    await standIn.close();
+  }
+});
+
+test('a user that loses the right to read $all is named to health, and goes on once it has it', async () => {
+  const standIn = await startStandIn();
+  try {
+    await open(standIn.url, { silenceMsMax: 20 });
+    const stop = new AbortController();
+    const items = store.subscribe(null, stop.signal)[Symbol.asyncIterator]();
+    expect((await items.next()).value).toEqual({ kind: 'caught-up' });
+    expect(await health()).toBe('up');
+    // The subscription stays, as it may at a server, and nothing comes.
+    const next = items.next();
+    standIn.refuseAll(true);
+    await until('health says so', async () => (await health()) === NO_RIGHT);
+    await store.append('payment-1', 'none', batchOf(1));
+    standIn.refuseAll(false);
+    expect((await next).value).toMatchObject({ kind: 'events' });
     await until('health is up', async () => (await health()) === 'up');
     stop.abort();
   } finally {
