@@ -73,18 +73,6 @@ const endBreak = (forms: readonly StoredForm[], known = -1): AuditBreak | undefi
   return known > revision ? breakAt(next, ONLY_IN_READ_MODELS) : undefined;
 };
 
-/** A stream that does not verify may name any merchant, so the read model goes first. */
-const merchantOf = async (
-  { merchants, readModels }: Pick<AuditDeps, 'merchants' | 'readModels'>,
-  paymentId: string,
-  first: StoredForm,
-  isBroken: boolean,
-): Promise<string> => {
-  const stored = async () => (await readModels.getAny(paymentId))?.merchantId;
-  const known = isBroken ? await stored() : undefined;
-  return known ?? (await merchants.ofForm(first)) ?? (await stored()) ?? '';
-};
-
 const removalOf = async ({ store }: HistoryDeps, stream: string): Promise<string | undefined> => {
   try {
     await store.lastRevision(stream);
@@ -95,16 +83,14 @@ const removalOf = async ({ store }: HistoryDeps, stream: string): Promise<string
   }
 };
 
-/** The history of a payment that the log lacks; undefined for none, and for another merchant's. */
-const removedHistory = async (deps: HistoryDeps, principal: Principal, paymentId: string) => {
-  const document = await deps.readModels.getAny(paymentId);
-  const only = onlyOf(principal);
-  if (document === undefined || (only !== undefined && document.merchantId !== only))
-    return undefined;
+/** The history of a payment that the log lacks; undefined for none. */
+const removedHistory = async (deps: HistoryDeps, paymentId: string, merchantId?: string) => {
   const stream = streamOf(paymentId);
-  const reason = (await removalOf(deps, stream)) ?? ONLY_IN_READ_MODELS;
+  const removal = await removalOf(deps, stream);
+  if (removal === undefined && merchantId === undefined) return undefined;
+  const reason = removal ?? ONLY_IN_READ_MODELS;
   const broken = { position: '', stream, revision: 0, reason };
-  return { merchantId: document.merchantId, events: [], forms: [], broken };
+  return { merchantId: merchantId ?? '', events: [], forms: [], broken };
 };
 
 /**
@@ -116,15 +102,25 @@ export const historyOf = async (
   principal: Principal,
   paymentId: string,
 ): Promise<History | undefined> => {
+  const only = onlyOf(principal);
   // Before the stream, so that it is ahead of no whole one. A whole one is shown without it too.
-  const document = await deps.readModels.getAny(paymentId).catch(() => undefined);
+  const asked = deps.readModels.getAny(paymentId);
+  const document = await asked.catch(() => undefined);
   const forms = await formsLeft(deps.store.stored, streamOf(paymentId));
   const [first] = forms;
-  if (first === undefined) return removedHistory(deps, principal, paymentId);
+  // Whose it is they alone say of a stream that does not verify: it may name any merchant.
+  const known =
+    only === undefined ? async () => document?.merchantId : async () => (await asked)?.merchantId;
+  if (first === undefined) {
+    const merchantId = await known();
+    return only === merchantId || only === undefined
+      ? removedHistory(deps, paymentId, merchantId)
+      : undefined;
+  }
   const events = await mapInSlices(forms, decode);
   const broken = streamBreak(forms, events) ?? endBreak(forms, document?.revision);
-  const merchantId = await merchantOf(deps, paymentId, first, broken !== undefined);
-  const only = onlyOf(principal);
+  const merchantId =
+    (broken && (await known())) ?? (await deps.merchants.ofForm(first)) ?? (await known()) ?? '';
   return only === undefined || merchantId === only
     ? { merchantId, events, forms, broken }
     : undefined;

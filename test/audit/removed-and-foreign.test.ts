@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import { runCli } from '../support/cli.ts';
 import { signToken } from '../support/in-process.ts';
 import { shareOf } from '../support/long-run-share.ts';
@@ -174,6 +175,30 @@ test('an auditor is told why also after a restart, which has seen nothing of a s
     token: await signToken({ merchant_id: 'm_2', sub: 'auditor', scope: 'audit:read' }),
   });
   expect(status).toBe(404);
+});
+
+test('an auditor of all merchants is told why also while the read models are away', async () => {
+  let isAway = false;
+  await using at = await openServerService(undefined, {
+    readModels: (own) => ({
+      ...own,
+      getAny: async (paymentId) => {
+        if (isAway) throw new ReadModelsUnavailable('away');
+        return own.getAny(paymentId);
+      },
+    }),
+  });
+  AT_SERVER.tombstone(at);
+  AT_SERVER.foreignIn(at, streamOf(at.other));
+  await at.parked(2);
+  isAway = true;
+  for (const [paymentId, reason] of [
+    [at.hit, DELETED],
+    [at.other, FOREIGN],
+  ] as const) {
+    const { code, stdout, stderr } = await at.cli('verify', paymentId);
+    expect([code, stdout + stderr]).toEqual([3, expect.stringContaining(reason)]);
+  }
 });
 
 test('events of another prefix are passed over', async () => {

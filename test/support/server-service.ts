@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { runCli } from './cli.ts';
 import { startStandIn } from './eventstoredb-stand-in.ts';
-import { type InProcess, idOf, openInProcess, SECRET, signToken } from './in-process.ts';
+import {
+  type InProcess,
+  idOf,
+  type OpenedOver,
+  openInProcess,
+  SECRET,
+  signToken,
+} from './in-process.ts';
 import { until } from './until.ts';
 
 export type ServerService = Awaited<ReturnType<typeof openServerService>>;
@@ -12,14 +19,18 @@ const capture = async (service: InProcess): Promise<string> =>
   idOf(await service.create({ captureNow: true }));
 
 /** Opens it with two captured payments, both in the read models. */
-export const openServerService = async (settings: Record<string, string> = {}) => {
+export const openServerService = async (
+  settings: Record<string, string> = {},
+  over: OpenedOver = {},
+) => {
   const standIn = await startStandIn();
-  const service = await openInProcess({
+  const own = {
     EVENTSTOREDB_URL: standIn.url,
     IDEMPOTENCY_SECRET: SECRET,
     WEBHOOK_SECRET: SECRET,
     ...settings,
-  });
+  };
+  const service = await openInProcess(own, undefined, over);
   const url = await service.listen();
   const token = await signToken({
     merchant_id: '*',

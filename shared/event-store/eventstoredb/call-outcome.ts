@@ -71,11 +71,17 @@ export function lineOf(error: unknown): string {
   return `event store: ${advice ?? (own === '' ? (type ?? 'an unknown error') : own)}`;
 }
 
+/** The server knows the user: the client says the same of one that it does not know. */
+export const isDenied = (error: unknown): boolean => {
+  const { type, message = '' } = error as { type?: string; message?: string };
+  return type === 'access-denied' && !message.includes('UNAUTHENTICATED');
+};
+
 /** The port's error for a call that changed nothing; `stream`: what it read. */
 export const unavailable = (error: unknown, stream?: string): StoreUnavailable | StreamNotWhole => {
   if (error instanceof StoreUnavailable) return error;
-  const { type, streamName = 'a stream' } = error as { type?: string; streamName?: string };
-  if (stream !== undefined && type === 'access-denied') return notWhole(stream, 'refused');
+  const { streamName = 'a stream' } = error as { streamName?: string };
+  if (stream !== undefined && isDenied(error)) return notWhole(stream, 'refused');
   if (callOutcomeOf(error) !== 'deleted') return new StoreUnavailable(lineOf(error));
   return notWhole(stream ?? streamName, 'deleted');
 };

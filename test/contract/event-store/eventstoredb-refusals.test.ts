@@ -11,6 +11,7 @@ import {
   type EventStoreDb,
   openEventStoreDb,
 } from '../../../shared/event-store/eventstoredb/event-store.ts';
+import { limitUser } from '../../../shared/event-store/eventstoredb/limited-user.ts';
 import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';
 import { hasOpenssl, ownCertificate } from '../../support/own-certificate.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -56,6 +57,14 @@ afterEach(() => store.close());
     expect(await store.append('payment-1', 'none', batchOf(2))).toHaveLength(2);
   });
 
+  test('says to an administrator which address is wrong', async () => {
+    await open(secure.url);
+    const url = `esdb://payments:wrong@localhost:${portOf(secure)}?tlsCAFile=${caFile}`;
+    await expect(limitUser(url, 'payments')).rejects.toThrow(
+      /^event store: the server knows no such user, .* put both right in EVENTSTOREDB_ADMIN_URL$/,
+    );
+  });
+
   test.each([
     [
       'a wrong password',
@@ -82,6 +91,7 @@ afterEach(() => store.close());
     const line = new StoreUnavailable(`event store: ${advice}`);
     await expect(store.ping()).rejects.toEqual(line);
     await expect(store.end()).rejects.toEqual(line);
+    await expect(store.readStream('payment-1')).rejects.toEqual(line);
     await expect(store.append('payment-2', 'none', batchOf(1))).rejects.toEqual(line);
     const stop = new AbortController();
     const ended = store.subscribe(null, stop.signal)[Symbol.asyncIterator]().next();
