@@ -85,7 +85,6 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
   const askServer = shareCall(() => streams.ping(pingMs), PING_GOOD_FOR_MS);
   const send = createSender(connection);
   const appendBatch = createAppender(send, streams, seen);
-  const claim = createMetaClaims(send, streams);
   const { closing, whileOpen, close } = createLifetime(connection);
 
   const readAll = (...[after, limit, upTo]: Parameters<EventStore['readAll']>) =>
@@ -103,6 +102,8 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
       whileOpen(async () => mapInSlices(await streams.whole(stream), storedFormOf)),
     readAll: (...range) => readAll(...range).then((events) => mapInSlices(events, storedFormOf)),
   };
+
+  const claim = createMetaClaims(send, { stored, lastRevision: streams.lastRevision });
 
   return {
     append: (stream, expected, events) =>
