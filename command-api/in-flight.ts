@@ -51,7 +51,7 @@ export const createInFlight = (options: {
 
   let saidAtMs = Number.NEGATIVE_INFINITY;
 
-  const sayLate = (): void => {
+  const noteLate = (): void => {
     metrics.slowAppends.inc();
     if (performance.now() - saidAtMs < SAID_EVERY_MS) return;
     saidAtMs = performance.now();
@@ -118,7 +118,7 @@ export const createInFlight = (options: {
     /** The call would begin so late that other processes no longer wait for it. */
     isTooLate: (payment: WithEvents, operation: Operation): boolean => {
       const isLate = sharedStore && ageMsOf(payment, operation) > CALL_BEGINS_WITHIN_MS;
-      if (isLate) sayLate();
+      if (isLate) noteLate();
       return isLate;
     },
   };

@@ -1,8 +1,11 @@
 /** The one list of what needs a person, and the acknowledgement of what would stay in it (gaps §25). */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { timeAfter } from '../../shared/event-store/codec.ts';
-import { type ControlReads, readControl } from '../../shared/event-store/control-stream.ts';
-import { AppendOutcomeUnknown, RevisionConflict } from '../../shared/event-store/errors.ts';
+import {
+  appendControl,
+  type ControlReads,
+  readControl,
+} from '../../shared/event-store/control-stream.ts';
+import { RevisionConflict } from '../../shared/event-store/errors.ts';
 import type { EventContext, EventStore } from '../../shared/event-store/port.ts';
 import type { Principal } from '../../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
@@ -10,7 +13,6 @@ import { contextOf, readJson, senderOf } from '../../shared/http/request.ts';
 import { okJson, type RoutesOf, readBy, routeWith, sendJson } from '../../shared/http/route.ts';
 import { inTurn } from '../../shared/http/server/shares.ts';
 import { ATTENTION_STREAM, type AuditLogEvent } from '../../shared/payment/audit-events.ts';
-import { newEventId } from '../../shared/runtime/ids.ts';
 import {
   AttentionAcknowledgement,
   type AttentionItem,
@@ -37,16 +39,10 @@ const record = async (
   data: Extract<AuditLogEvent, { type: 'AttentionAcknowledged' }>['data'],
   context: EventContext,
 ): Promise<string> => {
-  const { events, end } = await readControl(store, ATTENTION_STREAM);
-  const event = { type: 'AttentionAcknowledged', data } as const;
-  const next = { id: newEventId(), time: timeAfter(events.at(-1)), event, context };
-  const append = () => store.append(ATTENTION_STREAM, end, [next]);
-  await append().catch((error: unknown) => {
-    // The very same append again stores nothing twice.
-    if (error instanceof AppendOutcomeUnknown) return append();
-    throw error;
-  });
-  return next.time;
+  const before = await readControl(store, ATTENTION_STREAM);
+  const events = [{ type: 'AttentionAcknowledged', data } as const];
+  const [stored] = await appendControl(store, ATTENTION_STREAM, before, events, context);
+  return stored?.time ?? '';
 };
 
 const UNKNOWN = ['nothing that needs a person has this id'];

@@ -3,8 +3,8 @@
  * compared at start; while the provider is ahead merchants can only read, until an operator
  * acknowledges it. Another process's call is in the log already: its intent is durable before.
  */
-import { timeAfter } from '../../shared/event-store/codec.ts';
 import {
+  appendControl,
   type ControlReads,
   type ControlStream,
   readControl,
@@ -16,7 +16,6 @@ import { PROVIDER_AHEAD_STREAM } from '../../shared/payment/audit-events.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { isOtherProvider } from '../../shared/payment/state.ts';
 import { backOffMs, pause, within } from '../../shared/runtime/back-off.ts';
-import { newEventId } from '../../shared/runtime/ids.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { oneRunAtATime } from '../../shared/runtime/scheduling.ts';
 import { LedgerEndNotFound, type LedgerEntry, type Provider } from '../provider/port.ts';
@@ -90,9 +89,8 @@ const recordAcknowledgement = async (
 ): Promise<void> => {
   if (stored instanceof ControlNotWhole) throw stored;
   const data = { ...ahead, ...(provider !== undefined && { provider }) };
-  const event = { type: 'ProviderAheadAcknowledged', data } as const;
-  const next = { id: newEventId(), time: timeAfter(stored.events.at(-1)), event, context };
-  await store.append(PROVIDER_AHEAD_STREAM, stored.end, [next]);
+  const events = [{ type: 'ProviderAheadAcknowledged', data } as const];
+  await appendControl(store, PROVIDER_AHEAD_STREAM, stored, events, context);
 };
 
 /** None for an unreadable or deleted stream: other alarms say so. */

@@ -3,12 +3,19 @@
  * operators acknowledged, webhook endpoints. Others may write into them at a server that is shared
  * (gaps §29): readers pass over what is not ours, and write behind it.
  */
+import type { DomainEvent } from '../payment/events.ts';
+import { newEventId } from '../runtime/ids.ts';
 import { jsonFieldsOf } from '../runtime/json.ts';
 import { mapInSlices } from '../runtime/scheduling.ts';
 import { GENESIS_HASH, hashReason, isOursAfter } from './chain.ts';
-import { allReadable, decode, expectedAfter } from './codec.ts';
-import { ControlNotWhole, StreamNotWhole, UnreadableStream } from './errors.ts';
-import type { EventStore, Expected, RecordedEvent, StoredForm } from './port.ts';
+import { allReadable, decode, expectedAfter, timeAfter } from './codec.ts';
+import {
+  AppendOutcomeUnknown,
+  ControlNotWhole,
+  StreamNotWhole,
+  UnreadableStream,
+} from './errors.ts';
+import type { EventContext, EventStore, Expected, RecordedEvent, StoredForm } from './port.ts';
 
 export type ControlReads = Pick<EventStore, 'stored' | 'readStream' | 'lastRevision'>;
 
@@ -66,4 +73,22 @@ export const readControl = async (store: ControlReads, stream: string): Promise<
   }
   const { own, end } = ownForms(await wholeForms(store, stream));
   return { events: allReadable(await mapInSlices(own, (form) => decode(form))), end };
+};
+
+/** Behind what was read. Throws as `append`, which is sent once more where its outcome is unknown. */
+export const appendControl = async (
+  store: Pick<EventStore, 'append'>,
+  stream: string,
+  { events: before, end }: ControlStream,
+  events: readonly DomainEvent[],
+  context: EventContext,
+): Promise<RecordedEvent[]> => {
+  const time = timeAfter(before.at(-1));
+  const batch = events.map((event) => ({ id: newEventId(), time, event, context }));
+  const append = () => store.append(stream, end, batch);
+  return append().catch((error: unknown) => {
+    // The very same append again stores nothing twice.
+    if (error instanceof AppendOutcomeUnknown) return append();
+    throw error;
+  });
 };

@@ -1,11 +1,11 @@
 /** The endpoints of merchants in the event store: read, decided and appended. */
-import { timeAfter } from '../event-store/codec.ts';
 import {
+  appendControl,
   type ControlReads,
   type ControlStream,
   readControl,
 } from '../event-store/control-stream.ts';
-import { AppendOutcomeUnknown, RevisionConflict, UnreadableStream } from '../event-store/errors.ts';
+import { RevisionConflict, UnreadableStream } from '../event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../event-store/port.ts';
 import { isOfSameRequest, isUnderKeyOf, type Recognised } from '../payment/state.ts';
 import {
@@ -13,7 +13,6 @@ import {
   WEBHOOK_MERCHANTS_STREAM,
   type WebhookEvent,
 } from '../payment/webhook-events.ts';
-import { newEventId } from '../runtime/ids.ts';
 import { againMs, type Decided, decideEndpoint, type EndpointCommand } from './decide.ts';
 import { type Endpoint, endpointStreamOf, foldEndpoints, isOfWebhooks } from './endpoints.ts';
 
@@ -51,23 +50,6 @@ const merchantsIn = (events: readonly RecordedEvent[]): string[] => {
 export const merchantsWithEndpoints = async (store: ControlReads): Promise<string[]> =>
   merchantsIn((await readControl(store, WEBHOOK_MERCHANTS_STREAM)).events);
 
-const appendTo = async (
-  store: Store,
-  stream: string,
-  { events: before, end }: ControlStream,
-  events: readonly WebhookEvent[],
-  context: EventContext,
-): Promise<RecordedEvent[]> => {
-  const time = timeAfter(before.at(-1));
-  const batch = events.map((event) => ({ id: newEventId(), time, event, context }));
-  const append = () => store.append(stream, end, batch);
-  return append().catch((error: unknown) => {
-    // The very same append again stores nothing twice.
-    if (error instanceof AppendOutcomeUnknown) return append();
-    throw error;
-  });
-};
-
 /** Once, before the merchant's first endpoint: a crash between leaves a name too many. */
 const addMerchant = async (
   store: Store,
@@ -77,7 +59,7 @@ const addMerchant = async (
   const merchants = await readControl(store, WEBHOOK_MERCHANTS_STREAM);
   if (merchantsIn(merchants.events).includes(merchantId)) return;
   const event: WebhookEvent = { type: 'WebhookMerchantAdded', data: { merchantId } };
-  await appendTo(store, WEBHOOK_MERCHANTS_STREAM, merchants, [event], context);
+  await appendControl(store, WEBHOOK_MERCHANTS_STREAM, merchants, [event], context);
 };
 
 export type Handled =
@@ -133,7 +115,7 @@ const handleOnce = async (
   const events =
     decided.events.length === 0
       ? []
-      : await appendTo(store, stream, { events: before, end }, decided.events, context);
+      : await appendControl(store, stream, { events: before, end }, decided.events, context);
   const { endpointId } = command.kind === 'create' ? command.endpoint : command;
   const shown = command.kind === 'delete' ? before : [...before, ...events];
   return { kind: 'stored', events, endpoint: endpointAfter(shown, endpointId), isRepeat: false };

@@ -136,7 +136,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
         {
           types,
           open: (from, listener) =>
-            sourceOf(connection, { from, types, isLeftOut }, refusals.heard(listener)),
+            sourceOf(connection, { from, types, isLeftOut, refusals }, listener),
           lags: (from) => isBehind(log, from, types),
           confirmMsMax: callTimeoutMs,
           silenceMsMax: options.silenceMsMax ?? SILENCE_MS_MAX,

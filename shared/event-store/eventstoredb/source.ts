@@ -11,11 +11,12 @@ type SourceOptions = {
   from: LogPosition | undefined;
   types: readonly EventType[] | undefined;
   isLeftOut: (id: string) => boolean;
+  refusals: Refusals;
 };
 
 export function sourceOf(
   { current }: Connection,
-  { from, types, isLeftOut }: SourceOptions,
+  { from, types, isLeftOut, refusals }: SourceOptions,
   listener: SourceListener,
 ): Source {
   let cancel = (): void => {
@@ -25,6 +26,7 @@ export function sourceOf(
   let hold: { pause(): void; resume(): void } | undefined;
 
   const onResponse = (response: ReadResponse): void => {
+    refusals.note();
     listener.sign();
     if ('read' in response) {
       if (isLeftOut(response.id)) listener.passed(response.position);
@@ -33,18 +35,23 @@ export function sourceOf(
     else if (response.hasFellBehind()) listener.fellBehind();
   };
 
+  const onError = (error: unknown): void => {
+    refusals.note(error);
+    listener.ended({ error, reason: 'error' });
+  };
+
   const opening = openRead(current(), {}, subscriptionOf(from, types), (call) => {
     hold = call;
     // In a later turn: a call that is cancelled as it starts or in its own listener may throw.
     cancel = () => void setImmediate(() => call.cancel());
     call.on('data', onResponse);
     // An 'error' event without a listener would end the process, so it stays.
-    call.on('error', (error) => listener.ended({ error, reason: 'error' }));
+    call.on('error', onError);
     call.on('end', () => listener.ended({ reason: 'ended by the server' }));
     call.on('close', () => listener.ended({ reason: 'closed' }));
     if (isCancelled) cancel();
   });
-  opening.catch((error) => listener.ended({ error, reason: 'error' }));
+  opening.catch(onError);
 
   return {
     pause: () => hold?.pause(),
@@ -67,17 +74,6 @@ export function createRefusals() {
     rejectRefused(): void {
       if (refusal !== undefined) throw unavailable(refusal);
     },
-    heard: (listener: SourceListener): SourceListener => ({
-      ...listener,
-      sign: () => {
-        note();
-        listener.sign();
-      },
-      ended: (ending) => {
-        if (ending.error !== undefined) note(ending.error);
-        listener.ended(ending);
-      },
-    }),
   };
 }
 
