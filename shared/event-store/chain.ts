@@ -227,7 +227,7 @@ const STREAMS_KNOWN_MIN = 50_000;
 /** The events before an event in its stream, read anew; a removed stream is a break, not a fault. */
 export const beforeIn =
   (stored: Pick<StoredForms, 'readStream'>) =>
-  async ({ stream, revision }: StoredForm): Promise<StoredForm[]> =>
+  async ({ stream, revision }: Pick<StoredForm, 'stream' | 'revision'>): Promise<StoredForm[]> =>
     (await formsLeft(stored, stream)).filter((one) => one.revision < revision);
 
 /**
@@ -235,7 +235,7 @@ export const beforeIn =
  * stream is not known; what it throws is thrown.
  */
 export const storedCheck = (
-  before: ReturnType<typeof beforeIn>,
+  before: (form: StoredForm) => Promise<StoredForm[]>,
   guarantee: StoredForms['guarantee'],
   from = LOG_START,
 ) => {

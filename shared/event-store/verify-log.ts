@@ -17,7 +17,6 @@ import {
   beforeIn,
   breakAt,
   createGenerationsMap,
-  formsLeft,
   logHashes,
   MOVED,
   storedCheck,
@@ -195,9 +194,9 @@ export const sumsOver =
 export const sumsCheck = (stored: Pick<StoredForms, 'readStream'>) => {
   const places = createGenerationsMap<Place>(PAYMENTS_KNOWN_MIN);
   const check = sumsOver(places);
-  const readBefore = async ({ stream, revision }: SumsEvent): Promise<Place> => {
-    const before = (await formsLeft(stored, stream)).filter((form) => form.revision < revision);
-    if (before.length === 0) return { ...NOT_KNOWN, revision: revision - 1 };
+  const readBefore = async (event: SumsEvent): Promise<Place> => {
+    const before = await beforeIn(stored)(event);
+    if (before.length === 0) return { ...NOT_KNOWN, revision: event.revision - 1 };
     return before.reduce<Place>((place, form) => step(place, decode(form)), START);
   };
   return async (event: SumsEvent): Promise<string | undefined> => {

@@ -33,12 +33,6 @@ const COUNTED_EVENTS_MAX = 1000;
 
 type LogReaderOptions = Pick<EventStoreDbOptions, 'pageEventsMax' | 'countedEventsMax'>;
 
-const isBetween = (
-  place: LogPosition | undefined,
-  oldest: LogPosition | undefined,
-  newest: LogPosition | undefined,
-): boolean => comparePositions(oldest, place) <= 0 && comparePositions(place, newest) <= 0;
-
 /** Each read throws StoreUnavailable. */
 export function createLogReader(
   { readBy, callTimeoutMs }: Connection,
@@ -124,7 +118,7 @@ export function createLogReader(
   /** Behind events of others, which the server passes over once. */
   async function endBehind(last: ServerEvent[]): Promise<LogPosition | undefined> {
     if (seen === undefined) return lastOwn();
-    const isSeen = isBetween(seen.upTo, last.at(-1)?.position, last[0]?.position);
+    const isSeen = comparePositions(last.at(-1)?.position, seen.upTo) <= 0;
     const isSame = isSeen || (await ownIn({ after: seen.upTo, limit: 1 })).length === 0;
     return isSame ? seen.end : lastOwn();
   }

@@ -41,22 +41,22 @@ const LAST_EVENT = {
 export function createStreamReader({ read }: Connection, seen: Seen) {
   const last = (stream: string) => read(stream, LAST_EVENT);
 
-  async function isCut(stream: string): Promise<boolean> {
+  async function rejectRemoved(stream: string, what: 'deleted' | 'cut'): Promise<void> {
     const [metadata] = (await last(`${METADATA_OF}${stream}`)) ?? [];
-    return metadata !== undefined && cutsStream(metadata);
+    if (metadata !== undefined && cutsStream(metadata)) throw notWhole(stream, what);
   }
 
   /** A stream that exists has an event, unless all were cut off. */
   async function rejectEmpty(stream: string): Promise<never> {
-    throw (await isCut(stream)) ? notWhole(stream, 'cut') : endedWithoutResponse();
+    await rejectRemoved(stream, 'cut');
+    throw endedWithoutResponse();
   }
 
   // The server reports a deleted stream as missing.
   async function whole(stream: string): Promise<ServerEvent[]> {
     const events = await read(stream, { requiresLeader: true });
     if (events?.length === 0) await rejectEmpty(stream);
-    if (events === undefined && seen.removals.get(stream) && (await isCut(stream)))
-      throw notWhole(stream, 'deleted');
+    if (events === undefined && seen.removals.get(stream)) await rejectRemoved(stream, 'deleted');
     return events ?? [];
   }
 
@@ -82,8 +82,8 @@ export function createStreamReader({ read }: Connection, seen: Seen) {
     mustBeWhole: async (stream: string): Promise<void> => {
       const [first] = await part(stream, 0, 1);
       if (first?.revision === 0n) return;
-      if (first !== undefined || (await isCut(stream)))
-        throw notWhole(stream, first === undefined ? 'deleted' : 'cut');
+      if (first !== undefined) throw notWhole(stream, 'cut');
+      await rejectRemoved(stream, 'deleted');
     },
     async readStream(stream: string): Promise<RecordedEvent[]> {
       const events = wholeStream(await mapInSlices(await whole(stream), fromServer));
@@ -92,7 +92,7 @@ export function createStreamReader({ read }: Connection, seen: Seen) {
     },
     async lastRevision(stream: string): Promise<number | null> {
       const events = await last(stream);
-      if (events === undefined && (await isCut(stream))) throw notWhole(stream, 'deleted');
+      if (events === undefined) await rejectRemoved(stream, 'deleted');
       if (events === undefined) return null;
       const [event] = events;
       return event === undefined ? rejectEmpty(stream) : Number(event.revision);
