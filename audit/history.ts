@@ -104,13 +104,13 @@ export const historyOf = async (
 ): Promise<History | undefined> => {
   const only = onlyOf(principal);
   // Before the stream, so that it is ahead of no whole one. A whole one is shown without it too.
-  const asked = deps.readModels.getAny(paymentId);
-  const document = await asked.catch(() => undefined);
+  const look = deps.readModels.getAny(paymentId);
+  const document = await look.catch(() => undefined);
   const forms = await formsLeft(deps.store.stored, streamOf(paymentId));
   const [first] = forms;
   // Whose it is they alone say of a stream that does not verify: it may name any merchant.
   const known =
-    only === undefined ? async () => document?.merchantId : async () => (await asked)?.merchantId;
+    only === undefined ? async () => document?.merchantId : async () => (await look)?.merchantId;
   if (first === undefined) {
     const merchantId = await known();
     return only === merchantId || only === undefined

@@ -335,9 +335,10 @@ export const attentionSources = (deps: AttentionDeps) =>
           for await (const found of read(deps, merchantId)) {
             const id = idOf(found);
             const now = isoOf(deps.commands.nowMs());
-            const { time: _, since = firstFound.get(id) ?? now, ...item } = found;
+            const { time: _, ...item } = found;
+            const since = found.since ?? firstFound.get(id) ?? now;
             if (found.since === undefined) firstFound.set(id, since);
-            items.push({ id, since, ...item });
+            items.push({ id, ...item, since });
           }
         }
         const ids = new Set(items.map(({ id }) => id));

@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
+import { createLogger } from '../../shared/runtime/log.ts';
 import { runCli } from '../support/cli.ts';
 import { signToken } from '../support/in-process.ts';
 import { shareOf } from '../support/long-run-share.ts';
@@ -199,6 +200,20 @@ test('an auditor of all merchants is told why also while the read models are awa
     const { code, stdout, stderr } = await at.cli('verify', paymentId);
     expect([code, stdout + stderr]).toEqual([3, expect.stringContaining(reason)]);
   }
+});
+
+test('recovery leaves a stream that another client began alone', async () => {
+  const warned: unknown[] = [];
+  const { log } = createLogger({ level: 'silent', destination: 'stdout' });
+  const warn = (fields: object): void => void warned.push(Object(fields).paymentId);
+  await using at = await openServerService(undefined, undefined, Object.assign(log, { warn }));
+  AT_SERVER.foreignIn(at, 'payment-other');
+  await at.parked(1);
+  AT_SERVER.copyOfLast(at);
+  await at.parked(2);
+  await at.service.restart();
+  await until('recovery has looked at both', () => warned.includes(at.hit));
+  expect(warned).not.toContain('other');
 });
 
 test('events of another prefix are passed over', async () => {

@@ -1,6 +1,7 @@
 /** The service in this process on a stand-in for EventStoreDB, and the command line beside it. */
 import { join } from 'node:path';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import type { Log } from '../../shared/runtime/log.ts';
 import { runCli } from './cli.ts';
 import { startStandIn } from './eventstoredb-stand-in.ts';
 import {
@@ -22,6 +23,7 @@ const capture = async (service: InProcess): Promise<string> =>
 export const openServerService = async (
   settings: Record<string, string> = {},
   over: OpenedOver = {},
+  log?: Log,
 ) => {
   const standIn = await startStandIn();
   const own = {
@@ -30,7 +32,7 @@ export const openServerService = async (
     WEBHOOK_SECRET: SECRET,
     ...settings,
   };
-  const service = await openInProcess(own, undefined, over);
+  const service = await openInProcess(own, log, over);
   const url = await service.listen();
   const token = await signToken({
     merchant_id: '*',
