@@ -26,12 +26,12 @@ export function sourceOf(
   let hold: { pause(): void; resume(): void } | undefined;
 
   const onResponse = (response: ReadResponse): void => {
-    refusals.note();
     listener.sign();
     if ('read' in response) {
       if (isLeftOut(response.id)) listener.passed(response.position);
       else listener.event(response.read());
-    } else if (response.hasCaughtUp()) listener.caughtUp();
+    } else if (response.hasConfirmation()) refusals.note();
+    else if (response.hasCaughtUp()) listener.caughtUp();
     else if (response.hasFellBehind()) listener.fellBehind();
   };
 
@@ -68,7 +68,7 @@ export function createRefusals() {
     else if (callOutcomeOf(error) === 'refused') refusal = error;
   };
   return {
-    /** Of a read of $all or a subscription: how it failed, or nothing where the server answers it. */
+    /** Of a read of $all or a subscription to it: how it failed, or nothing once the server takes it. */
     note,
     /** Throws StoreUnavailable from a refused call on until one is answered. */
     rejectRefused(): void {
