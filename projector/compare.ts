@@ -1,7 +1,7 @@
 /** Compares all read models with the log, byte for byte, and with their indexes (P1). Changes nothing. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { isReadable } from '../shared/event-store/codec.ts';
-import { UnreadableStream } from '../shared/event-store/errors.ts';
+import { asUnreadable, UnreadableStream } from '../shared/event-store/errors.ts';
 import { foldStream } from '../shared/event-store/fold-stream.ts';
 import type { EventStore, LogEvent, Position, RecordedEvent } from '../shared/event-store/port.ts';
 import { type LogScan, numberOf } from '../shared/event-store/scan-log.ts';
@@ -11,7 +11,6 @@ import { WHOLE_FILE } from '../shared/read-models/damage.ts';
 import { contentOf, type DocumentRow, rowOf } from '../shared/read-models/document-row.ts';
 import { documentPages, parkedPayments } from '../shared/read-models/pages.ts';
 import type { ComparedReadModels, OpenCompared } from '../shared/read-models/port.ts';
-import { reasonOf } from '../shared/runtime/error-text.ts';
 import { fewAtOnce } from '../shared/runtime/scheduling.ts';
 
 type DifferenceKind =
@@ -79,13 +78,9 @@ const differenceOf = async (compared: Compared, paymentId: string): Promise<Foun
   const checkpoint = await compared.readModels.filledTo();
   const { row, whole, parked } = await compared.readModels.inspect(paymentId);
   if (!whole) return { kind: 'damaged', detail: `revision ${row?.revision} without its check` };
-  let events: RecordedEvent[];
-  try {
-    events = await compared.store.readStream(streamOf(paymentId));
-  } catch (error) {
-    if (!(error instanceof UnreadableStream)) throw error;
-    return row && !parked ? { kind: 'unreadable', detail: reasonOf(error) } : undefined;
-  }
+  const events = await compared.store.readStream(streamOf(paymentId)).catch(asUnreadable);
+  if (events instanceof UnreadableStream)
+    return row && !parked ? { kind: 'unreadable', detail: events.message } : undefined;
   const difference = row && differenceAt(row, events);
   if (difference !== undefined) return difference;
   const next = events[(row?.revision ?? -1) + 1];

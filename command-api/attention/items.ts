@@ -13,6 +13,7 @@ import {
   readControl,
 } from '../../shared/event-store/control-stream.ts';
 import {
+  asUnreadable,
   ControlNotWhole,
   StoreUnavailable,
   StreamNotWhole,
@@ -120,13 +121,8 @@ const unreadableIn = async (
   { store }: AttentionDeps,
   stream: string,
 ): Promise<UnreadableStream | undefined> => {
-  try {
-    await store.readStream(stream);
-  } catch (error) {
-    if (!(error instanceof UnreadableStream)) throw error;
-    return error instanceof StreamNotWhole ? undefined : error;
-  }
-  return undefined;
+  const error = await store.readStream(stream).then(() => undefined, asUnreadable);
+  return error instanceof StreamNotWhole ? undefined : error;
 };
 
 const paymentItems: Read = async function* (deps, merchantId) {
@@ -191,11 +187,6 @@ const READ_WHOLE = [
   SECRET_CHANGES_STREAM,
   PROVIDER_AHEAD_STREAM,
 ];
-
-const asUnreadable = (error: unknown): UnreadableStream => {
-  if (error instanceof UnreadableStream) return error;
-  throw error;
-};
 
 /** Streams of control that were deleted or cut: what rests on them stands still (gaps §29). */
 const controlItems: Read = async function* ({ store }, only) {

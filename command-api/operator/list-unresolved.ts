@@ -1,5 +1,5 @@
 /** Those of this process, and of others as listed; a call that may still run is none (gaps §7). */
-import { UnreadableStream } from '../../shared/event-store/errors.ts';
+import { asUnreadable, UnreadableStream } from '../../shared/event-store/errors.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { CommandDeps } from '../deps.ts';
 import { knownOperations, type UnresolvedOperation } from '../recovery/unresolved.ts';
@@ -36,13 +36,9 @@ const readUnresolved = async (
   { paymentLog, inFlight, providers }: UnresolvedDeps,
   paymentId: string,
 ): Promise<UnresolvedOperation[]> => {
-  try {
-    const payment = await paymentLog.load(paymentId, 'store');
-    const known = payment === undefined ? [] : knownOperations(payment, inFlight, providers);
-    return known.map((operation) => ({ ...operation, attempts: 0, nextAttemptAt: null }));
-  } catch (error) {
-    // Its payment is parked, and `payments parked list` names it.
-    if (error instanceof UnreadableStream) return [];
-    throw error;
-  }
+  const payment = await paymentLog.load(paymentId, 'store').catch(asUnreadable);
+  // Unreadable, it is parked, and `payments parked list` names it.
+  if (payment === undefined || payment instanceof UnreadableStream) return [];
+  const known = knownOperations(payment, inFlight, providers);
+  return known.map((operation) => ({ ...operation, attempts: 0, nextAttemptAt: null }));
 };

@@ -1,5 +1,5 @@
 /** Asks the provider about one payment; fences, records and changes nothing (ADR-0062). */
-import { UnreadableStream } from '../../shared/event-store/errors.ts';
+import { asUnreadable, UnreadableStream } from '../../shared/event-store/errors.ts';
 import { decideLater } from '../../shared/payment/decide-later.ts';
 import type { LaterResult } from '../../shared/payment/outcome.ts';
 import { isNeverCarriedOut, type Operation } from '../../shared/payment/state.ts';
@@ -73,17 +73,12 @@ type AskDeps = {
 };
 type About = Pick<Difference, 'paymentId' | 'operationId'>;
 
-const unreadable = (error: unknown): UnreadableStream => {
-  if (error instanceof UnreadableStream) return error;
-  throw error;
-};
-
 /** As `agreesOn` of a reconciliation. */
 export const providerAgrees = async (
   { provider, paymentLog }: AskDeps,
   { paymentId, operationId }: About,
 ): Promise<boolean> => {
-  const payment = await paymentLog.load(paymentId, 'store').catch(unreadable);
+  const payment = await paymentLog.load(paymentId, 'store').catch(asUnreadable);
   // Other alarms say so.
   if (payment instanceof UnreadableStream) return true;
   const operation = payment?.state.operations.find((one) => one.operationId === operationId);

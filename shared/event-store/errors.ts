@@ -37,7 +37,13 @@ export class UnreadableStream extends Error {
   }
 }
 
-/** An administrator deleted the stream or cut its beginning. Nothing was stored. */
+/** For a read that goes on past streams that cannot be read. Throws every other error. */
+export const asUnreadable = (error: unknown): UnreadableStream => {
+  if (error instanceof UnreadableStream) return error;
+  throw error;
+};
+
+/** An administrator deleted the stream, cut its beginning, or refuses it. Nothing was stored. */
 export class StreamNotWhole extends UnreadableStream {
   override readonly code = 'STREAM_NOT_WHOLE';
   override name = 'StreamNotWhole';

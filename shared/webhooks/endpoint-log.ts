@@ -5,7 +5,7 @@ import {
   type ControlStream,
   readControl,
 } from '../event-store/control-stream.ts';
-import { RevisionConflict, UnreadableStream } from '../event-store/errors.ts';
+import { asUnreadable, RevisionConflict, type UnreadableStream } from '../event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../event-store/port.ts';
 import { isOfSameRequest, isUnderKeyOf, type Recognised } from '../payment/state.ts';
 import {
@@ -34,10 +34,7 @@ export const readableEndpoints = async (
   store: ControlReads,
   merchantId: string,
 ): Promise<MerchantEndpoints | UnreadableStream> =>
-  readEndpoints(store, merchantId).catch((error: unknown) => {
-    if (error instanceof UnreadableStream) return error;
-    throw error;
-  });
+  readEndpoints(store, merchantId).catch(asUnreadable);
 
 const merchantsIn = (events: readonly RecordedEvent[]): string[] => {
   const merchantIds = events.flatMap(({ event }) =>

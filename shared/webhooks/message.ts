@@ -2,7 +2,7 @@
  * The messages that endpoints are sent: which event is which, and each to the byte. A payment in one is the
  * text that GET gives at that revision.
  */
-import { StoreUnavailable, UnreadableStream } from '../event-store/errors.ts';
+import { asUnreadable, StoreUnavailable, UnreadableStream } from '../event-store/errors.ts';
 import {
   foldInSlices,
   isOfPayment,
@@ -131,12 +131,8 @@ type Store = Pick<EventStore, 'readStream'>;
 
 /** Those before the first that cannot be read. Throws StoreUnavailable. */
 export const readableEvents = async (store: Store, stream: string): Promise<RecordedEvent[]> => {
-  try {
-    return await store.readStream(stream);
-  } catch (error) {
-    if (error instanceof UnreadableStream) return error.before;
-    throw error;
-  }
+  const events = await store.readStream(stream).catch(asUnreadable);
+  return events instanceof UnreadableStream ? events.before : events;
 };
 
 const messageOfPayment = async (store: Store, paymentId: string, revision: number) => {
