@@ -73,19 +73,21 @@ const endBreak = (forms: readonly StoredForm[], known = -1): AuditBreak | undefi
   return known > revision ? breakAt(next, ONLY_IN_READ_MODELS) : undefined;
 };
 
-/** The history of a payment that the log lacks; undefined for none, and for another merchant's. */
-const removedHistory = async (deps: HistoryDeps, principal: Principal, paymentId: string) => {
-  const document = await deps.readModels.getAny(paymentId);
-  const only = onlyOf(principal);
-  if (document === undefined || (only !== undefined && document.merchantId !== only))
-    return undefined;
-  const stream = streamOf(paymentId);
-  const reason = await deps.store.lastRevision(stream).then(
-    () => ONLY_IN_READ_MODELS,
+/** Why the server says that it lacks a stream; undefined where it does not say so. */
+const removalOf = ({ store }: HistoryDeps, stream: string): Promise<string | undefined> =>
+  store.lastRevision(stream).then(
+    () => undefined,
     onError(StreamNotWhole, ({ message }) => message.replace(`${stream}: `, '')),
   );
+
+/** The history of a payment that the log lacks; undefined for none. */
+const removedHistory = async (deps: HistoryDeps, paymentId: string, merchantId?: string) => {
+  const stream = streamOf(paymentId);
+  const removal = await removalOf(deps, stream);
+  if (removal === undefined && merchantId === undefined) return undefined;
+  const reason = removal ?? ONLY_IN_READ_MODELS;
   const broken = { position: '', stream, revision: 0, reason };
-  return { merchantId: document.merchantId, events: [], forms: [], broken };
+  return { merchantId: merchantId ?? '', events: [], forms: [], broken };
 };
 
 /**
@@ -97,18 +99,25 @@ export const historyOf = async (
   principal: Principal,
   paymentId: string,
 ): Promise<History | undefined> => {
+  const only = onlyOf(principal);
   // Before the stream, so that it is ahead of no whole one. A whole one is shown without it too.
-  const document = await deps.readModels.getAny(paymentId).catch(() => undefined);
+  const look = deps.readModels.getAny(paymentId);
+  const document = await look.catch(() => undefined);
   const forms = await formsLeft(deps.store.stored, streamOf(paymentId));
   const [first] = forms;
-  if (first === undefined) return removedHistory(deps, principal, paymentId);
+  // Whose it is they alone say of a stream that does not verify: it may name any merchant.
+  const known =
+    only === undefined ? async () => document?.merchantId : async () => (await look)?.merchantId;
+  if (first === undefined) {
+    const merchantId = await known();
+    return only === merchantId || only === undefined
+      ? removedHistory(deps, paymentId, merchantId)
+      : undefined;
+  }
   const events = await mapInSlices(forms, decode);
   const broken = streamBreak(forms, events) ?? endBreak(forms, document?.revision);
-  const stored = async () => (await deps.readModels.getAny(paymentId))?.merchantId;
-  // A stream that does not verify may name any merchant, so the read model goes first.
-  const known = broken === undefined ? undefined : await stored();
-  const merchantId = known ?? (await deps.merchants.ofForm(first)) ?? (await stored()) ?? '';
-  const only = onlyOf(principal);
+  const merchantId =
+    (broken && (await known())) ?? (await deps.merchants.ofForm(first)) ?? (await known()) ?? '';
   return only === undefined || merchantId === only
     ? { merchantId, events, forms, broken }
     : undefined;

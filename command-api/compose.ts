@@ -132,7 +132,7 @@ const createDeps = (
     provider,
     queues: createQueues(),
     inFlight: createInFlight({
-      ...{ sharedStore, providerTimeoutMs, authenticationTimeoutMs, nowMs, logger },
+      ...{ sharedStore, providerTimeoutMs, authenticationTimeoutMs, nowMs, logger, metrics },
     }),
     nowMs,
     logger,

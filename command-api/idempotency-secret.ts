@@ -3,8 +3,8 @@
  * secret appends nothing, for it would charge repeats again. A secret is changed by naming the one
  * before it too (ADR-0105); each change is an event, and so is the end of a rotation: a change to itself.
  */
-import { timeAfter } from '../shared/event-store/codec.ts';
 import {
+  appendControl,
   type ControlReads,
   type ControlStream,
   readControl,
@@ -50,14 +50,13 @@ const knownTo = async (store: SecretStore, own: string) => {
 
 const recordChange = async (
   store: SecretStore,
-  { events, end }: ControlStream,
+  before: ControlStream,
   data: { check: string; previousCheck: string },
 ): Promise<void> => {
   const id = newEventId();
   const context = { actor: 'service', requestId: id, correlationId: id, causationId: id };
-  const event = { type: 'IdempotencySecretChanged', data } as const;
-  const next = { id, time: timeAfter(events.at(-1)), event, context };
-  await store.append(SECRET_CHANGES_STREAM, end, [next]);
+  const events = [{ type: 'IdempotencySecretChanged', data } as const];
+  await appendControl(store, SECRET_CHANGES_STREAM, before, events, context);
 };
 
 const OTHER_SECRET =

@@ -7,6 +7,7 @@ import { type Operation, unresolvedOperations } from '../shared/payment/state.ts
 import { jittered, WIDE_JITTER, pause as wait } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import type { Logger } from '../shared/runtime/log.ts';
+import type { Metrics } from '../shared/runtime/metrics.ts';
 import type { LoadedPayment, PaymentLog } from './payment-log.ts';
 import type { ActionRequired } from './provider/port.ts';
 import { type Budget, BudgetSpent } from './request-budget.ts';
@@ -37,8 +38,9 @@ export const createInFlight = (options: {
   authenticationTimeoutMs: number;
   nowMs: () => number;
   logger: Pick<Logger, 'warn'>;
+  metrics: Pick<Metrics, 'slowAppends'>;
 }) => {
-  const { sharedStore, nowMs, logger } = options;
+  const { sharedStore, nowMs, logger, metrics } = options;
   const inFlightMsMax = sharedStore ? options.providerTimeoutMs + IN_FLIGHT_MARGIN_MS : 0;
   const live = new Set<string>();
   /** Read from a clock that only goes forward: another process's wall clock may be wrong. */
@@ -49,12 +51,13 @@ export const createInFlight = (options: {
 
   let saidAtMs = Number.NEGATIVE_INFINITY;
 
-  const sayLate = (): void => {
+  const noteLate = (): void => {
+    metrics.slowAppends.inc();
     if (performance.now() - saidAtMs < SAID_EVERY_MS) return;
     saidAtMs = performance.now();
     logger.warn(
       {},
-      'the event store took more than 4 s for an intent, so its call to the provider was not begun: nothing was charged. The response says PROVIDER_UNAVAILABLE, and the provider was not asked',
+      'the event store took more than 4 s for an intent, so its call to the provider was not begun: nothing was charged. The response is SERVICE_UNAVAILABLE',
     );
   };
 
@@ -115,7 +118,7 @@ export const createInFlight = (options: {
     /** The call would begin so late that other processes no longer wait for it. */
     isTooLate: (payment: WithEvents, operation: Operation): boolean => {
       const isLate = sharedStore && ageMsOf(payment, operation) > CALL_BEGINS_WITHIN_MS;
-      if (isLate) sayLate();
+      if (isLate) noteLate();
       return isLate;
     },
   };

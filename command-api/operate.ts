@@ -17,6 +17,7 @@ import {
   type CommandResponse,
   rejection,
   responseTo,
+  storedTooLate,
   tryLater,
   unknownOutcome,
 } from './responses.ts';
@@ -32,7 +33,11 @@ export type OperationRequest = {
 };
 
 /** `payment` holds the intent, later what the provider opened, and the outcome. */
-type Running = OperationRequest & { intentUnknown?: boolean; payment?: LoadedPayment };
+type Running = OperationRequest & {
+  intentUnknown?: boolean;
+  payment?: LoadedPayment;
+  isTooLate?: boolean;
+};
 type Begun = Running & { payment: LoadedPayment };
 
 /**
@@ -227,8 +232,9 @@ const callProvider = async (deps: CommandDeps, begun: Begun): Promise<ProviderOu
   };
   // With a spent budget the client may have sent the request again; a late call another process may
   // take for ended.
+  begun.isTooLate = budget.spent !== true && deps.inFlight.isTooLate(payment, operation);
   const outcome: ProviderOutcome =
-    budget.spent === true || deps.inFlight.isTooLate(payment, operation)
+    budget.spent === true || begun.isTooLate
       ? { outcome: 'NOT_SENT' }
       : await deps.provider.execute(
           { operationId, paymentId, merchantId, amount, currency, ...call },
@@ -285,7 +291,8 @@ const record = (deps: CommandDeps, begun: Begun, outcome: Ended): Promise<Comman
           ]),
           seen: { paymentId, revision: payment.events.length - 1 },
         };
-      return responseTo(payment, operation);
+      const response = responseTo(payment, operation);
+      return begun.isTooLate ? storedTooLate(response, paymentId) : response;
     },
   );
 

@@ -80,6 +80,16 @@ const neverCarriedOut = ({ kind }: Operation, paymentId: string): CommandRespons
   outcome: 'not_sent',
 });
 
+/** The call would have begun too late for other processes (gaps §7): the provider was never asked. */
+export const storedTooLate = (response: CommandResponse, paymentId: string): CommandResponse => {
+  const why = 'the event store was slow, and the provider was not asked: nothing was carried out';
+  return {
+    ...response,
+    ...(response.outcome === 'not_sent' &&
+      errorResponse('SERVICE_UNAVAILABLE', [`paymentId ${paymentId}`, why])),
+  };
+};
+
 const readModelAt = (payment: LoadedPayment, revision: number): PaymentReadModel => {
   const latest = payment.state.readModel;
   if (latest.revision === revision) return latest;

@@ -1,17 +1,16 @@
 /** Compares all read models with the log, byte for byte, and with their indexes (P1). Changes nothing. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { isReadable } from '../shared/event-store/codec.ts';
-import { UnreadableStream } from '../shared/event-store/errors.ts';
+import { asUnreadable, UnreadableStream } from '../shared/event-store/errors.ts';
 import { foldStream } from '../shared/event-store/fold-stream.ts';
 import type { EventStore, LogEvent, Position, RecordedEvent } from '../shared/event-store/port.ts';
-import type { LogScan } from '../shared/event-store/scan-log.ts';
+import { type LogScan, numberOf } from '../shared/event-store/scan-log.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import { foldReadModel } from '../shared/payment/response.ts';
 import { WHOLE_FILE } from '../shared/read-models/damage.ts';
 import { contentOf, type DocumentRow, rowOf } from '../shared/read-models/document-row.ts';
 import { documentPages, parkedPayments } from '../shared/read-models/pages.ts';
 import type { ComparedReadModels, OpenCompared } from '../shared/read-models/port.ts';
-import { onError } from '../shared/runtime/error-text.ts';
 import { fewAtOnce } from '../shared/runtime/scheduling.ts';
 
 type DifferenceKind =
@@ -72,8 +71,7 @@ const differenceOf = async (
   const checkpoint = await readModels.filledTo();
   const { row, whole, parked } = await readModels.inspect(paymentId);
   if (!whole) return { kind: 'damaged', detail: `revision ${row?.revision} without its check` };
-  const unreadable = onError(UnreadableStream, (error) => error);
-  const events = await store.readStream(streamOf(paymentId)).catch(unreadable);
+  const events = await store.readStream(streamOf(paymentId)).catch(asUnreadable);
   if (events instanceof UnreadableStream)
     return row && !parked ? { kind: 'unreadable', detail: events.message } : undefined;
   const difference = row && differenceAt(row, events);
@@ -100,16 +98,17 @@ export type Comparison = {
   named: Difference[];
 };
 
-/** The payments that begin in each page of events, up to where the log ends now. */
-async function* paymentPages({ end, readAll }: Compared['store']): AsyncGenerator<string[]> {
+/** The payments that begin in each page of events, up to where the log ends now, and its share before there. */
+async function* paymentPages({ end, readAll }: Compared['store']) {
   const until = await end();
   for (let last: Position | null = null; last !== until; ) {
     const events: LogEvent[] = await readAll(last, PAGE, until);
     if (events.length === 0) return;
     // A foreign event begins no payment, and a payment whose first event cannot be read is parked.
     const begun = events.filter((event) => event.revision === 0 && isReadable(event));
-    yield begun.flatMap(({ stream }) => paymentOf(stream) ?? []);
     last = events.at(-1)?.position ?? until;
+    const ids = begun.flatMap(({ stream }) => paymentOf(stream) ?? []);
+    yield { ids, share: numberOf(last) / numberOf(until) };
   }
 }
 
@@ -137,9 +136,10 @@ async function* compareDocuments(
     signal.throwIfAborted();
     expected += ids.length;
   }
-  const progress = (): ComparisonProgress => {
-    const done = found.documents + found.payments;
-    return { done, total: Math.max(done, 2 * expected) };
+  const half = Math.max(expected, 1);
+  const progress = (share = 0): ComparisonProgress => {
+    const done = Math.min(found.documents, half) + Math.floor(share * half);
+    return { done, total: 2 * half };
   };
 
   yield progress();
@@ -148,11 +148,11 @@ async function* compareDocuments(
     found.documents += ids.length;
     yield progress();
   }
-  for await (const ids of paymentPages(store)) {
+  for await (const { ids, share } of paymentPages(store)) {
     const stored = await fewAtOnce(ids, readModels.inspect);
     await compare(ids.filter((_, at) => stored[at]?.row === undefined));
     found.payments += ids.length;
-    yield progress();
+    yield progress(share);
   }
   for await (const { paymentId, reason } of parkedPayments(readModels, PAGE)) {
     signal.throwIfAborted();

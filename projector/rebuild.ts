@@ -3,8 +3,8 @@
  * one checkpoint and switches, unless the old ones say other money than the log (ADR-0123). The relay has
  * its own checkpoint: a rebuild publishes nothing.
  */
-import { decodeForm } from '../shared/event-store/fold-stream.ts';
-import type { LogReader, Position } from '../shared/event-store/port.ts';
+import { decodeInOrder } from '../shared/event-store/fold-stream.ts';
+import type { LogEvent, LogReader, Position } from '../shared/event-store/port.ts';
 import { type LogScan, readPatiently, scanLog, totalUpTo } from '../shared/event-store/scan-log.ts';
 import { startChecksum } from '../shared/read-models/document-row.ts';
 import { RebuildRunning, unlessLost } from '../shared/read-models/errors.ts';
@@ -66,12 +66,15 @@ async function* fill(
   page: number,
   signal: AbortSignal,
 ): AsyncGenerator<Filled, void> {
+  const decode = decodeInOrder(stored);
   let taken = page;
   while (taken === page && !signal.aborted) {
     const from = projection.checkpoint();
     const until = await checkpoint();
     const forms = from === until ? [] : await readPatiently(stored, signal, from, page, until);
-    if (forms.length > 0) await projection.events(forms.map(decodeForm));
+    const events: LogEvent[] = [];
+    for (const form of forms) events.push(await decode(form));
+    if (events.length > 0) await projection.events(events);
     taken = forms.length;
     yield { events: projection.counts().events, at: projection.checkpoint(), until };
   }

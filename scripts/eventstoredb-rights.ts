@@ -5,6 +5,9 @@
 import { limitUser } from '../shared/event-store/eventstoredb/limited-user.ts';
 import { firstLineOf } from '../shared/runtime/error-text.ts';
 
+// Of a certificate for an IP address Node would warn with advice of its own.
+process.noDeprecation = true;
+
 const [user = ''] = process.argv.slice(2);
 const { EVENTSTOREDB_ADMIN_URL: url = '' } = process.env;
 

@@ -13,6 +13,7 @@ import {
   readControl,
 } from '../../shared/event-store/control-stream.ts';
 import {
+  asUnreadable,
   ControlNotWhole,
   StoreUnavailable,
   StreamNotWhole,
@@ -61,7 +62,9 @@ type AttentionDeps = {
   unresolvedAfterMs: number;
 };
 
-type Found = Omit<AttentionItem, 'id'> & {
+type Found = Omit<AttentionItem, 'id' | 'since'> & {
+  /** Left out where nothing says it: then it counts from the look that found it first. */
+  since?: string;
   /** Tells two times of the same fault apart, where an acknowledgement is of one of them. */
   time?: string;
 };
@@ -144,9 +147,7 @@ const paymentItems: Read = async function* (deps, merchantId) {
   if (parked === undefined && merchantId === '*') {
     const what =
       "The relay's document cannot be read, so nothing is sent to the topics after a restart, and what is parked there is not listed.";
-    const since = isoOf(deps.commands.nowMs());
-    const next = 'payments topics parked';
-    yield { reason: 'PARKED_TOPIC', subject: 'log', since, what, next };
+    yield { reason: 'PARKED_TOPIC', subject: 'log', what, next: 'payments topics parked' };
   }
   const listed = Object.entries(parked ?? {}).slice(0, LISTED_MAX);
   for (const [paymentId, { from, reason, since }] of listed) {
@@ -182,10 +183,8 @@ const READ_WHOLE = [
   PROVIDER_AHEAD_STREAM,
 ];
 
-const asUnreadable = onError(UnreadableStream, (error) => error);
-
 /** Streams of control that were deleted or cut: what rests on them stands still (gaps §29). */
-const controlItems: Read = async function* ({ store, commands }, only) {
+const controlItems: Read = async function* ({ store }, only) {
   if (only !== '*' || store.stored.guarantee === 'log') return;
   const looks = [
     ...READ_WHOLE.map((stream) => () => readControl(store, stream)),
@@ -197,8 +196,8 @@ const controlItems: Read = async function* ({ store, commands }, only) {
     const error = await look().then(() => undefined, asUnreadable);
     if (error === undefined) continue;
     const what = `A stream by which the service works is not whole: ${error.message}.`;
-    const [since, next] = [isoOf(commands.nowMs()), 'payments verify --all'];
-    yield { reason: 'UNREADABLE_EVENT', subject: 'log', time: `${time}`, since, what, next };
+    const next = 'payments verify --all';
+    yield { reason: 'UNREADABLE_EVENT', subject: 'log', time: `${time}`, what, next };
   }
 };
 
@@ -311,19 +310,29 @@ const SOURCES: readonly [reasons: readonly AttentionReason[], ...reads: Read[]][
 ];
 
 export const attentionSources = (deps: AttentionDeps) =>
-  SOURCES.map(([reasons, ...reads]) => ({
-    reasons,
-    items: async (merchantId: string): Promise<AttentionItem[]> => {
-      const items: AttentionItem[] = [];
-      for (const read of reads) {
-        for await (const found of read(deps, merchantId)) {
-          const { time: _, ...item } = found;
-          items.push({ id: idOf(found), ...item });
+  SOURCES.map(([reasons, ...reads]) => {
+    const firstFound = new Map<string, string>();
+    return {
+      reasons,
+      items: async (merchantId: string): Promise<AttentionItem[]> => {
+        const items: AttentionItem[] = [];
+        for (const read of reads) {
+          for await (const found of read(deps, merchantId)) {
+            const id = idOf(found);
+            const now = isoOf(deps.commands.nowMs());
+            const { time: _, ...item } = found;
+            const since = found.since ?? firstFound.get(id) ?? now;
+            if (found.since === undefined) firstFound.set(id, since);
+            items.push({ id, ...item, since });
+          }
         }
-      }
-      return items;
-    },
-  }));
+        const ids = new Set(items.map(({ id }) => id));
+        if (merchantId === '*')
+          for (const id of firstFound.keys()) if (!ids.has(id)) firstFound.delete(id);
+        return items;
+      },
+    };
+  });
 
 /** Oldest first. Throws what the stores throw: a part of the list would look like all of it. */
 export const attentionItems = async (

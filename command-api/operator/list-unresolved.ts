@@ -1,7 +1,6 @@
 /** Those of this process, and of others as listed; a call that may still run is none (gaps §7). */
-import { UnreadableStream } from '../../shared/event-store/errors.ts';
+import { asUnreadable, UnreadableStream } from '../../shared/event-store/errors.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
-import { onError } from '../../shared/runtime/error-text.ts';
 import type { CommandDeps } from '../deps.ts';
 import { knownOperations, type UnresolvedOperation } from '../recovery/unresolved.ts';
 
@@ -37,9 +36,9 @@ const readUnresolved = async (
   { paymentLog, inFlight, providers }: UnresolvedDeps,
   paymentId: string,
 ): Promise<UnresolvedOperation[]> => {
-  // One that cannot be read is parked, and `payments parked list` names it.
-  const unreadable = onError(UnreadableStream, () => undefined);
-  const payment = await paymentLog.load(paymentId, 'store').catch(unreadable);
-  const known = payment === undefined ? [] : knownOperations(payment, inFlight, providers);
+  const payment = await paymentLog.load(paymentId, 'store').catch(asUnreadable);
+  // Unreadable, it is parked, and `payments parked list` names it.
+  if (payment === undefined || payment instanceof UnreadableStream) return [];
+  const known = knownOperations(payment, inFlight, providers);
   return known.map((operation) => ({ ...operation, attempts: 0, nextAttemptAt: null }));
 };

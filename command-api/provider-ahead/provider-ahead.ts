@@ -1,3 +1,8 @@
+/**
+ * The provider holds operations that a restored log lacks (gaps §17, ADR-0104). The ledger's end is
+ * compared at start; while the provider is ahead merchants can only read, until an operator
+ * acknowledges it. Another process's call is in the log already: its intent is durable before.
+ */
 import {
   appendControl,
   type ControlReads,

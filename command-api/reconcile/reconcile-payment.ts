@@ -1,10 +1,9 @@
 /** Asks the provider about one payment; fences, records and changes nothing (ADR-0062). */
-import { UnreadableStream } from '../../shared/event-store/errors.ts';
+import { asUnreadable, UnreadableStream } from '../../shared/event-store/errors.ts';
 import { decideLater } from '../../shared/payment/decide-later.ts';
 import type { LaterResult } from '../../shared/payment/outcome.ts';
 import { isNeverCarriedOut, type Operation } from '../../shared/payment/state.ts';
 import { within } from '../../shared/runtime/back-off.ts';
-import { onError } from '../../shared/runtime/error-text.ts';
 import type { CommandDeps } from '../deps.ts';
 import type { LoadedPayment } from '../payment-log.ts';
 import { type ActionRequired, MISMATCH, OTHER_PROVIDER, type Provider } from '../provider/port.ts';
@@ -79,8 +78,7 @@ export const providerAgrees = async (
   { provider, paymentLog }: AskDeps,
   { paymentId, operationId }: About,
 ): Promise<boolean> => {
-  const unreadable = onError(UnreadableStream, (error) => error);
-  const payment = await paymentLog.load(paymentId, 'store').catch(unreadable);
+  const payment = await paymentLog.load(paymentId, 'store').catch(asUnreadable);
   // Other alarms say so.
   if (payment instanceof UnreadableStream) return true;
   const operation = payment?.state.operations.find((one) => one.operationId === operationId);

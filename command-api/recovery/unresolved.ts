@@ -3,7 +3,8 @@
  * in the log, or an operator resolved them and the provider has not confirmed it. A schedule for
  * each payment asks the provider until it is definite.
  */
-import { StreamNotWhole } from '../../shared/event-store/errors.ts';
+import { FOREIGN } from '../../shared/event-store/chain.ts';
+import { StreamNotWhole, UnreadableStream } from '../../shared/event-store/errors.ts';
 import {
   createOf,
   isOtherProvider,
@@ -179,13 +180,17 @@ const waitsMsOf = ({ inFlight, nowMs }: Recovery, { state }: LoadedPayment) => {
   return waitsUntil === undefined ? undefined : Date.parse(waitsUntil) - nowMs();
 };
 
+/** Another client began the stream (gaps §29): no operation of ours is in it. */
+const isForeign = (error: unknown): boolean =>
+  error instanceof UnreadableStream && error.before.length === 0 && error.message.endsWith(FOREIGN);
+
 const attempt = async (recovery: Recovery, paymentId: string): Promise<Attempted> => {
   const { queues, schedules, inFlight } = recovery;
   const { goOn } = schedules;
   const resolving = queues.run(paymentId, () => resolve(recovery, paymentId, goOn));
   let payment = await resolving.catch((error: unknown) => {
-    if (error instanceof StreamNotWhole && schedules.get(paymentId)?.known.isOnlyParked)
-      return undefined;
+    const isGone = error instanceof StreamNotWhole && schedules.get(paymentId)?.known.isOnlyParked;
+    if (isGone || isForeign(error)) return undefined;
     throw error;
   });
   if (payment === undefined) return { kind: 'resolved' };

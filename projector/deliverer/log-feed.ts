@@ -2,6 +2,7 @@
  * The log for many endpoints at once: the latest batches in memory, pages of the store for endpoints behind
  * them. Each reads on when it can take more, so a slow one costs no memory.
  */
+import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import { isPaymentEvent } from '../../shared/payment/events.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
@@ -38,7 +39,7 @@ export const createLogFeed = (store: Pick<EventStore, 'readAll' | 'readStream'>)
 export type LogFeed = ReturnType<typeof createLogFeed>;
 
 const firstIn = (event: LogEvent | undefined): First | undefined => {
-  if (event === undefined || 'unreadable' in event) return undefined;
+  if (event === undefined || 'unreadable' in event || !isOfPayment(event)) return undefined;
   if (event.event.type !== 'PaymentCreated') return undefined;
   const { merchantId, captureNow } = event.event.data;
   return { merchantId, captureNow };

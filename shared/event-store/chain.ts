@@ -82,7 +82,7 @@ export const describeBreak = (broken: ReturnType<typeof breakAt>): string => {
 export const FOREIGN = 'no event of this service';
 
 const CHANGED = 'its text does not have its hash';
-const MOVED = 'its text belongs to another place';
+export const MOVED = 'its text belongs to another place';
 
 export const hashReason = ({ text, hash }: Pick<StoredForm, 'text' | 'hash'>) => {
   if (hashOf(text) === hash) return undefined;
@@ -221,7 +221,7 @@ const STREAMS_KNOWN_MIN = 50_000;
 /** The events before an event in its stream, read anew; a removed stream is a break, not a fault. */
 export const beforeIn =
   (stored: Pick<StoredForms, 'readStream'>) =>
-  async ({ stream, revision }: StoredForm): Promise<StoredForm[]> =>
+  async ({ stream, revision }: Pick<StoredForm, 'stream' | 'revision'>): Promise<StoredForm[]> =>
     (await formsLeft(stored, stream)).filter((one) => one.revision < revision);
 
 /**
@@ -229,7 +229,7 @@ export const beforeIn =
  * stream is not known; what it throws is thrown.
  */
 export const storedCheck = (
-  before: ReturnType<typeof beforeIn>,
+  before: (form: StoredForm) => Promise<StoredForm[]>,
   guarantee: StoredForms['guarantee'],
   from = LOG_START,
 ) => {

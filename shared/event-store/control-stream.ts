@@ -20,6 +20,8 @@ import type { EventContext, EventStore, Expected, RecordedEvent, StoredForm } fr
 
 export type ControlReads = Pick<EventStore, 'stored' | 'readStream' | 'lastRevision'>;
 
+export type WholeReads = Pick<ControlReads, 'stored' | 'lastRevision'>;
+
 /** `end`: the place of the next event, behind the last one of the stream, of others too. */
 export type ControlStream = { events: RecordedEvent[]; end: Expected };
 
@@ -48,7 +50,8 @@ export const ownForms = (forms: readonly StoredForm[]): { own: StoredForm[]; end
   return { own, end: expectedAfter(last && { revision: last.revision, hash }) };
 };
 
-const wholeForms = async ({ stored, lastRevision }: ControlReads, stream: string) => {
+/** Throws ControlNotWhole where it was deleted or cut, and StoreUnavailable. */
+export const wholeForms = async ({ stored, lastRevision }: WholeReads, stream: string) => {
   try {
     const forms = await stored.readStream(stream);
     // Throws for a stream that was deleted, which reads like one that never was.

@@ -1,4 +1,5 @@
 /** The port's errors. Code branches on class or `code`, never on `message`, which people read. */
+import { onError } from '../runtime/error-text.ts';
 import type { RecordedEvent } from './port.ts';
 
 /** Nothing was stored: load, decide and append again. */
@@ -37,7 +38,10 @@ export class UnreadableStream extends Error {
   }
 }
 
-/** An administrator deleted the stream or cut its beginning. Nothing was stored. */
+/** For a read that goes on past streams that cannot be read. Throws every other error. */
+export const asUnreadable = onError(UnreadableStream, (error) => error);
+
+/** An administrator deleted the stream, cut its beginning, or refuses it. Nothing was stored. */
 export class StreamNotWhole extends UnreadableStream {
   override readonly code = 'STREAM_NOT_WHOLE';
   override name = 'StreamNotWhole';

@@ -1,10 +1,11 @@
 import { isPaymentEvent } from '../payment/events.ts';
-import type { PaymentEvent } from '../payment/payment-events.ts';
+import { type PaymentEvent, streamOf } from '../payment/payment-events.ts';
+import { jsonFieldsOf } from '../runtime/json.ts';
 import { slicesOf } from '../runtime/scheduling.ts';
-import { formReason, previousReason, revisionReason } from './chain.ts';
-import { allReadable, decode, isReadable, unreadableAt } from './codec.ts';
+import { beforeIn, formReason, previousReason, revisionReason, storedCheck } from './chain.ts';
+import { allReadable, decode, decodeParsed, isReadable, unreadableAt } from './codec.ts';
 import { StreamNotWhole, UnreadableStream } from './errors.ts';
-import type { RecordedEvent, StoredForm, UnreadableEvent } from './port.ts';
+import type { LogEvent, RecordedEvent, StoredForm, StoredForms, UnreadableEvent } from './port.ts';
 
 /** Never throws. */
 export function decodeForm(form: StoredForm): RecordedEvent | UnreadableEvent {
@@ -14,6 +15,21 @@ export function decodeForm(form: StoredForm): RecordedEvent | UnreadableEvent {
   const reason = formReason(form);
   return reason === undefined ? event : unreadableAt(form, reason);
 }
+
+/**
+ * Decodes a log in its order, from any place on. Where others may write to it, an event that is not ours, or
+ * does not follow in its stream, is unreadable (gaps §29). Throws StoreUnavailable: then ask again.
+ */
+export const decodeInOrder = (stored: Pick<StoredForms, 'guarantee' | 'readStream'>) => {
+  const check = storedCheck(beforeIn(stored), 'stream');
+  return async (form: StoredForm): Promise<LogEvent> => {
+    // The service alone writes that log.
+    if (stored.guarantee === 'log') return decodeForm(form);
+    const named = jsonFieldsOf(form.text);
+    const reason = await check(form, named);
+    return reason === undefined ? decodeParsed(form, named) : unreadableAt(form, reason);
+  };
+};
 
 /**
  * Throws StreamNotWhole where the first event has another revision, and UnreadableStream at the
@@ -38,13 +54,18 @@ export const wholeStream = (
 
 export type RecordedPaymentEvent = RecordedEvent<PaymentEvent>;
 
-export const isOfPayment = (recorded: RecordedEvent): recorded is RecordedPaymentEvent =>
-  isPaymentEvent(recorded.event);
+/** Another writer can have copied it into this stream (gaps §29). */
+export const isOfOther = ({ stream, event }: Pick<RecordedEvent, 'stream' | 'event'>): boolean =>
+  event.type === 'PaymentCreated' && streamOf(event.data.paymentId) !== stream;
 
-/** Throws Error for an event of another family. */
+export const isOfPayment = (recorded: RecordedEvent): recorded is RecordedPaymentEvent =>
+  isPaymentEvent(recorded.event) && !isOfOther(recorded);
+
+/** Throws Error for an event of another family, or of another payment. */
 export const asPaymentEvent = (recorded: RecordedEvent): RecordedPaymentEvent => {
   if (isOfPayment(recorded)) return recorded;
-  throw new Error(`${recorded.event.type} is not an event of a payment`);
+  const which = isOfOther(recorded) ? 'this' : 'a';
+  throw new Error(`${recorded.event.type} is not an event of ${which} payment`);
 };
 
 const unreadable = (events: readonly RecordedEvent[], error: unknown): UnreadableStream =>

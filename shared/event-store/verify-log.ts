@@ -17,12 +17,13 @@ import {
   beforeIn,
   breakAt,
   createGenerationsMap,
-  formsLeft,
   logHashes,
+  MOVED,
   storedCheck,
 } from './chain.ts';
 import { decode, decodeParsed, isReadable, unreadableAt } from './codec.ts';
 import { StoreFileUnusable } from './errors.ts';
+import { isOfOther } from './fold-stream.ts';
 import type {
   LogReader,
   Position,
@@ -164,6 +165,7 @@ const step = ({ sums }: Place, event: SumsEvent): Place => {
   const { revision } = event;
   if (sums === 'not known' || !isReadable(event)) return { revision, sums: 'not known' };
   if (!isPaymentEvent(event.event)) return { revision, sums };
+  if (isOfOther(event)) return { revision, sums: 'not known', reason: MOVED };
   const added = addSums(sums, event.event);
   if ('sums' in added) return { revision, sums: added.sums };
   return { revision, sums: 'not known', reason: added.reason };
@@ -189,9 +191,9 @@ export const sumsOver =
 export const sumsCheck = (stored: Pick<StoredForms, 'readStream'>) => {
   const places = createGenerationsMap<Place>(PAYMENTS_KNOWN_MIN);
   const check = sumsOver(places);
-  const readBefore = async ({ stream, revision }: SumsEvent): Promise<Place> => {
-    const before = (await formsLeft(stored, stream)).filter((form) => form.revision < revision);
-    if (before.length === 0) return { ...NOT_KNOWN, revision: revision - 1 };
+  const readBefore = async (event: SumsEvent): Promise<Place> => {
+    const before = await beforeIn(stored)(event);
+    if (before.length === 0) return { ...NOT_KNOWN, revision: event.revision - 1 };
     return before.reduce<Place>((place, form) => step(place, decode(form)), START);
   };
   return async (event: SumsEvent): Promise<string | undefined> => {

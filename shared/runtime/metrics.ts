@@ -11,6 +11,8 @@ const COUNTERS = {
     'payments_append_conflicts_total: Appends that found their stream at another revision.',
   appendFailures:
     'payments_append_failures_total: Appends that the event store did not take, or did not say so: it was full, locked, or away.',
+  slowAppends:
+    'payments_slow_appends_total: Operations refused because the event store took more than 4 s for their intent; the provider was not asked.',
   appendBatches: 'payments_append_batches_total: Commits that made events durable, one fsync each.',
   providerRejections:
     'payments_provider_rejections_total{reason}: Operations that the provider rejects for its key, permission, rate or account, not for a card.',

@@ -1,10 +1,11 @@
+/** The endpoints of merchants in the event store: read, decided and appended. */
 import {
   appendControl,
   type ControlReads,
   type ControlStream,
   readControl,
 } from '../event-store/control-stream.ts';
-import { RevisionConflict, UnreadableStream } from '../event-store/errors.ts';
+import { asUnreadable, RevisionConflict, type UnreadableStream } from '../event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../event-store/port.ts';
 import { isOfSameRequest, isUnderKeyOf, type Recognised } from '../payment/state.ts';
 import {
@@ -12,7 +13,6 @@ import {
   WEBHOOK_MERCHANTS_STREAM,
   type WebhookEvent,
 } from '../payment/webhook-events.ts';
-import { onError } from '../runtime/error-text.ts';
 import { againMs, type Decided, decideEndpoint, type EndpointCommand } from './decide.ts';
 import { type Endpoint, endpointStreamOf, foldEndpoints, isOfWebhooks } from './endpoints.ts';
 
@@ -34,7 +34,7 @@ export const readableEndpoints = async (
   store: ControlReads,
   merchantId: string,
 ): Promise<MerchantEndpoints | UnreadableStream> =>
-  readEndpoints(store, merchantId).catch(onError(UnreadableStream, (error) => error));
+  readEndpoints(store, merchantId).catch(asUnreadable);
 
 const merchantsIn = (events: readonly RecordedEvent[]): string[] => {
   const merchantIds = events.flatMap(({ event }) =>

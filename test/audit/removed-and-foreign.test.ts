@@ -4,6 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
+import { createLogger } from '../../shared/runtime/log.ts';
 import { runCli } from '../support/cli.ts';
 import { signToken } from '../support/in-process.ts';
 import { shareOf } from '../support/long-run-share.ts';
@@ -38,12 +40,14 @@ const broken = (name: string, done: Done, ofPayment: string, ofLog = ofPayment):
 const removed = (name: string, ...steps: Done[]): Case =>
   broken(name, (at) => steps.forEach((step) => void step(at)), DELETED);
 
-const { softDelete, tombstone, maxCount, truncate, scavenge, scavengeTombstone } = AT_SERVER;
+const { softDelete, tombstone, maxCount, truncate, refuse, scavenge, scavengeTombstone } =
+  AT_SERVER;
 const foreignInHit: Done = (at) => AT_SERVER.foreignIn(at, streamOf(at.hit));
 
 /** One of each road first: a removal, what is left of one, a seal, and what another client wrote. */
 const CASES: Case[] = [
   removed('a soft delete', softDelete),
+  broken('$acl', refuse, "the server refuses this stream to the service's user"),
   broken('$maxCount', maxCount, 'revision 0 is missing', 'begins at revision 2'),
   {
     name: 'a foreign stream',
@@ -66,7 +70,7 @@ const CASES: Case[] = [
   removed('the same with nothing left of the tombstone in the log', tombstone, scavengeTombstone),
 ];
 
-describe.each(shareOf(CASES, 4))('after $name', ({ settings, done, before, ofPayment, ofLog }) => {
+describe.each(shareOf(CASES, 5))('after $name', ({ settings, done, before, ofPayment, ofLog }) => {
   let at: ServerService;
   const nameOfHit = (): string => (ofPayment === undefined ? 'payment-other' : streamOf(at.hit));
   beforeAll(async () => {
@@ -172,6 +176,44 @@ test('an auditor is told why also after a restart, which has seen nothing of a s
     token: await signToken({ merchant_id: 'm_2', sub: 'auditor', scope: 'audit:read' }),
   });
   expect(status).toBe(404);
+});
+
+test('an auditor of all merchants is told why also while the read models are away', async () => {
+  let isAway = false;
+  await using at = await openServerService(undefined, {
+    readModels: (own) => ({
+      ...own,
+      getAny: async (paymentId) => {
+        if (isAway) throw new ReadModelsUnavailable('away');
+        return own.getAny(paymentId);
+      },
+    }),
+  });
+  AT_SERVER.tombstone(at);
+  AT_SERVER.foreignIn(at, streamOf(at.other));
+  await at.parked(2);
+  isAway = true;
+  for (const [paymentId, reason] of [
+    [at.hit, DELETED],
+    [at.other, FOREIGN],
+  ] as const) {
+    const { code, stdout, stderr } = await at.cli('verify', paymentId);
+    expect([code, stdout + stderr]).toEqual([3, expect.stringContaining(reason)]);
+  }
+});
+
+test('recovery leaves a stream that another client began alone', async () => {
+  const warned: unknown[] = [];
+  const { log } = createLogger({ level: 'silent', destination: 'stdout' });
+  const warn = (fields: object): void => void warned.push(Object(fields).paymentId);
+  await using at = await openServerService(undefined, undefined, Object.assign(log, { warn }));
+  AT_SERVER.foreignIn(at, 'payment-other');
+  await at.parked(1);
+  AT_SERVER.copyOfLast(at);
+  await at.parked(2);
+  await at.service.restart();
+  await until('recovery has looked at both', () => warned.includes(at.hit));
+  expect(warned).not.toContain('other');
 });
 
 test('events of another prefix are passed over', async () => {

@@ -109,6 +109,9 @@ describe('a stream of control that was removed', () => {
         expect(listed.map(({ what }: { what: string }) => what)).toEqual([
           expect.stringContaining(row.stream),
         ]);
+        // Of the finding, not of the look.
+        const later = JSON.parse((await at.ask('GET', '/ops/v1/attention')).text).items;
+        expect(later).toContainEqual(listed[0]);
       }
     },
   );

@@ -154,11 +154,14 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
     a.store.beforeAppend = async () => {
       a.clock.aheadMs += 4_100;
     };
-    expectError(await a.change('capture', id), 503, 'PROVIDER_UNAVAILABLE', [
+    const late = await a.change('capture', id);
+    expectError(late, 503, 'SERVICE_UNAVAILABLE', [
       `paymentId ${id}`,
-      'the provider did not carry out the capture: nothing was changed',
+      'the event store was slow, and the provider was not asked: nothing was carried out',
     ]);
+    expect(late.headers).toMatchObject({ 'payment-outcome': 'NOT_CHARGED', 'retry-after': '1' });
     expect(a.faults.calls).toHaveLength(1);
+    expect((await typesOf(processes, id)).at(-1)).toBe('PaymentCaptureDeclined');
     const said = () => a.lines.filter(({ message }) => message.includes('was not begun'));
     expect(said()).toHaveLength(1);
     // At most once a minute.

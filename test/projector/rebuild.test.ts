@@ -147,7 +147,8 @@ for (const driver of readModelDrivers)
       await projector.stop();
       await readModelStore().forge('pay_3', 'status', 'VOIDED');
       readModels = await reopen();
-      await appendPayment(store, 'pay_poison', [created(), created()], timeOf);
+      const create = created({ paymentId: 'pay_poison' });
+      await appendPayment(store, 'pay_poison', [create, create], timeOf);
       projector = await startProjector({ store, readModels, logger: silent });
       await projector.caughtUp;
       expect(await projector.rebuild()).toMatchObject({
@@ -173,11 +174,11 @@ for (const driver of readModelDrivers)
         ['pay_3', 'differs'],
         ['pay_7', 'missing'],
       ]);
-      // The total is there from the start; one payment more begins in the log than has a document.
+      // The total stays as it is at the start, also where more payments begin in the log than have a document.
       expect(progress).toEqual([
         { done: 0, total: 38 },
         { done: 19, total: 38 },
-        { done: 39, total: 39 },
+        { done: 38, total: 38 },
       ]);
       // It changes nothing, and the metric shows what it found.
       expect((await readModels.inspect('pay_7')).row).toBeUndefined();

@@ -6,6 +6,7 @@ import type { ActionRequired, Approved, Provider } from '../../command-api/provi
 import { askAboutNeverSent } from '../../command-api/recovery/contradiction.ts';
 import { createUnresolved } from '../../command-api/recovery/unresolved.ts';
 import { startBudget } from '../../command-api/request-budget.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { createQueues } from '../../shared/runtime/scheduling.ts';
 import { create } from '../support/commands.ts';
 import { manualClock } from '../support/manual-clock.ts';
@@ -36,7 +37,8 @@ const waiting = async (said: () => ActionRequired | Approved, givesNotices = fal
   const { nowMs } = clock;
   const paymentLog = paymentLogOver(memoryEventStore(), { nowMs });
   const times = { providerTimeoutMs: 5_000, authenticationTimeoutMs: WAITS_MS };
-  const inFlight = createInFlight({ sharedStore: false, ...times, nowMs, logger: silent });
+  const own = { sharedStore: false, metrics: createMetrics(), logger: silent };
+  const inFlight = createInFlight({ ...own, ...times, nowMs });
   const errors: string[] = [];
   const parts = {
     paymentLog,

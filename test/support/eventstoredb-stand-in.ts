@@ -53,12 +53,12 @@ export type StandIn = {
   tombstone(stream: string): void;
   /** Cuts off what comes before a revision, by the stream's metadata. */
   truncate(stream: string, before: number): void;
-  /** Sets the metadata of a stream, which may leave out events of it. */
-  metadata(stream: string, data: { $tb?: number; $maxCount?: number }): void;
+  /** Sets the metadata of a stream, which may leave out events of it, or refuse it to the service's user. */
+  metadata(stream: string, data: { $tb?: number; $maxCount?: number; $acl?: { $r: string } }): void;
   /** Appends an event as any client may, with or without metadata of ours; the texts are JSON, unless `contentType` says otherwise. */
   append(
     stream: string,
-    event: { type: string; data: string; metadata?: string; contentType?: string },
+    event: { type: string; data: string; metadata?: string; contentType?: string; id?: string },
   ): void;
   /** Takes what was deleted or cut out of the log. */
   scavenge(): void;
@@ -157,12 +157,12 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
     tombstone: log.tombstone,
     truncate: (stream, before) => log.metadata(stream, { $tb: before }),
     metadata: log.metadata,
-    append(stream, { type, data, metadata = '', contentType = 'application/json' }) {
+    append(stream, { id, type, data, metadata = '', contentType = 'application/json' }) {
       const base64 = (text: string) => Buffer.from(text).toString('base64');
       log.append(stream, (log.streams.get(stream)?.length ?? 0) - 1, [
         {
           stream,
-          id: crypto.randomUUID(),
+          id: id ?? crypto.randomUUID(),
           type,
           contentType,
           data: base64(data),

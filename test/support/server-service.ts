@@ -1,9 +1,17 @@
 /** The service in this process on a stand-in for EventStoreDB, and the command line beside it. */
 import { join } from 'node:path';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import type { Log } from '../../shared/runtime/log.ts';
 import { runCli } from './cli.ts';
 import { startStandIn } from './eventstoredb-stand-in.ts';
-import { type InProcess, idOf, openInProcess, SECRET, signToken } from './in-process.ts';
+import {
+  type InProcess,
+  idOf,
+  type OpenedOver,
+  openInProcess,
+  SECRET,
+  signToken,
+} from './in-process.ts';
 import { until } from './until.ts';
 
 export type ServerService = Awaited<ReturnType<typeof openServerService>>;
@@ -12,14 +20,19 @@ const capture = async (service: InProcess): Promise<string> =>
   idOf(await service.create({ captureNow: true }));
 
 /** Opens it with two captured payments, both in the read models. */
-export const openServerService = async (settings: Record<string, string> = {}) => {
+export const openServerService = async (
+  settings: Record<string, string> = {},
+  over: OpenedOver = {},
+  log?: Log,
+) => {
   const standIn = await startStandIn();
-  const service = await openInProcess({
+  const own = {
     EVENTSTOREDB_URL: standIn.url,
     IDEMPOTENCY_SECRET: SECRET,
     WEBHOOK_SECRET: SECRET,
     ...settings,
-  });
+  };
+  const service = await openInProcess(own, log, over);
   const url = await service.listen();
   const token = await signToken({
     merchant_id: '*',
@@ -88,6 +101,8 @@ export const AT_SERVER = {
   tombstone: ({ standIn, hit }: ServerService) => standIn.tombstone(streamOf(hit)),
   maxCount: ({ standIn, hit }: ServerService) => standIn.metadata(streamOf(hit), { $maxCount: 1 }),
   truncate: ({ standIn, hit }: ServerService) => standIn.truncate(streamOf(hit), 1),
+  refuse: ({ standIn, hit }: ServerService) =>
+    standIn.metadata(streamOf(hit), { $acl: { $r: '$admins' } }),
   scavenge: ({ standIn }: ServerService) => standIn.scavenge(),
   /** Takes also the event by which the server says that a stream is gone for good. */
   scavengeTombstone: ({ standIn }: ServerService) => {

@@ -1,14 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import { backOffMs, pause } from '../../runtime/back-off.ts';
+import { jsonFieldsOf } from '../../runtime/json.ts';
 import { allReadable, type EncodedEvent } from '../codec.ts';
-import { ownForms } from '../control-stream.ts';
-import {
-  AppendOutcomeUnknown,
-  ControlNotWhole,
-  RevisionConflict,
-  StreamNotWhole,
-} from '../errors.ts';
+import { ownForms, type WholeReads, wholeForms } from '../control-stream.ts';
+import { AppendOutcomeUnknown, RevisionConflict } from '../errors.ts';
 import type { Expected, RecordedEvent } from '../port.ts';
 import { type AppendRequest, type Stored, tooLarge } from './batch-messages.ts';
 import { createBatchStream } from './batch-stream.ts';
@@ -29,7 +24,6 @@ import { endedWithoutResponse, noteEnd, type Seen, type StreamReader } from './s
 
 // The server's limit. A larger append could end the stream for all others.
 const APPEND_BYTES_MAX = 1024 * 1024;
-const UNIMPLEMENTED = 12;
 const APPEND_TRIES_MAX = 5;
 const RETRY_MS = { minMs: 50, maxMs: 800 };
 
@@ -40,52 +34,15 @@ const bytesOf = (batch: Proposed[]): number =>
     0,
   );
 
-const parsed = (json: Uint8Array) => JSON.parse(Buffer.from(json).toString());
-
-const unaryAppend = async (
-  client: Client,
-  credentials: Credentials,
-  { stream, after, batch }: AppendRequest,
-  ms: number,
-): Promise<Stored> => {
-  const events = batch.map(({ id, type, data, metadata }) =>
-    jsonEvent({ id, type, data: parsed(data), metadata: parsed(metadata) }),
-  );
-  const { nextExpectedRevision, position } = await client.appendToStream(stream, events, {
-    expectedRevision: after < 0 ? NO_STREAM : BigInt(after),
-    // Without credentials the call would use the client's shared batch path.
-    credentials,
-    requiresLeader: true,
-    deadline: Math.ceil(ms),
-  });
-  return { last: Number(nextExpectedRevision), position };
-};
-
-/** One try of `ms` milliseconds: on the client's BatchAppend stream, or unary at an old server. */
+/** On one BatchAppend stream of each client (ADR-0007). */
 function createAppendCall(credentials: Credentials) {
   const streams = new WeakMap<Client, ReturnType<typeof createBatchStream>>();
-  const withoutBatches = new WeakSet<Client>();
-
-  const streamOf = (client: Client) => {
-    const known = streams.get(client);
-    if (known !== undefined) return known;
-    const made = createBatchStream(client, credentials);
-    streams.set(client, made);
-    return made;
-  };
-
-  return (client: Client, request: AppendRequest, ms: number): Call<Stored> => {
+  return (client: Client, request: AppendRequest): Call<Stored> => {
     if (bytesOf(request.batch) > APPEND_BYTES_MAX)
       return { response: Promise.reject(tooLarge(APPEND_BYTES_MAX)) };
-    const unary = (): Promise<Stored> => unaryAppend(client, credentials, request, ms);
-    if (withoutBatches.has(client)) return { response: unary() };
-    const { response, cancel } = streamOf(client)(request);
-    const onOldServer = (error: { code?: number }): Promise<Stored> => {
-      if (error.code !== UNIMPLEMENTED) throw error;
-      withoutBatches.add(client);
-      return unary();
-    };
-    return { response: response.catch(onOldServer), ...(cancel && { cancel }) };
+    const stream = streams.get(client) ?? createBatchStream(client, credentials);
+    streams.set(client, stream);
+    return stream(request);
   };
 }
 
@@ -96,7 +53,7 @@ export function createSender(connection: Connection) {
   const { once, isClosed, credentials, callTimeoutMs } = connection;
   const call = createAppendCall(credentials);
   const attempt = (stream: string, after: number, batch: Proposed[], ms: number) =>
-    once(ms, (client) => call(client, { stream, after, batch }, ms));
+    once(ms, (client) => call(client, { stream, after, batch }));
 
   /** Throws StoreUnavailable, StreamNotWhole or AppendOutcomeUnknown. */
   return async (stream: string, after: number, batch: Proposed[]): Promise<Sent> => {
@@ -140,7 +97,7 @@ export function createAppender(send: Sender, streams: StreamReader, seen: Seen) 
     }
     if (stored?.hash === hash) return;
     // Behind an event of others stands the hash of our last one (gaps §29).
-    const { end } = ownForms((await streams.whole(stream)).map(storedFormOf));
+    const { end } = ownForms((await streams.whole(stream)).map((one) => storedFormOf(one)));
     if (end === 'none' || end.revision !== revision || end.hash !== hash)
       throw new RevisionConflict(`${stream} does not have that hash there`);
   }
@@ -197,29 +154,24 @@ export function createAppender(send: Sender, streams: StreamReader, seen: Seen) 
 const VALUE_CLAIMED = 'ValueClaimed';
 
 /** The value is our first event of one stream for each key; never claimed anew where that may be gone (gaps §29). */
-export function createMetaClaims(send: Sender, { whole, lastRevision }: StreamReader) {
-  const rejectRemoved = (error: Error): never => {
-    throw error instanceof StreamNotWhole ? new ControlNotWhole(error.message) : error;
-  };
+export function createMetaClaims(send: Sender, reads: WholeReads) {
   const found = async (stream: string): Promise<{ value?: string; last: number }> => {
-    const events = await whole(stream);
-    // Throws for a stream that was deleted, which reads like one that never was.
-    if (events.length === 0) await lastRevision(stream);
-    if (Number(events[0]?.revision ?? 0) > 0) throw notWhole(stream, 'cut');
+    const forms = await wholeForms(reads, stream);
+    const last = forms.at(-1)?.revision ?? -1;
+    const events = forms.map(({ text }) => jsonFieldsOf(text));
     const claimed = events.find(({ type }) => type === VALUE_CLAIMED);
-    const last = Number(events.at(-1)?.revision ?? -1);
     return claimed === undefined ? { last } : { value: String(Object(claimed.data).value), last };
   };
   return async (key: string, value: string): Promise<string> => {
     if (!/^[A-Za-z0-9_-]{1,100}$/.test(key)) throw new TypeError('not a key for a value');
     const stream = `meta-${key}`;
-    const before = await found(stream).catch(rejectRemoved);
+    const before = await found(stream);
     if (before.value !== undefined) return before.value;
     const claim = proposed(randomUUID(), VALUE_CLAIMED, { value }, {});
     await send(stream, before.last, [claim]).catch((error) => {
       throw unavailable(error);
     });
-    const now = await found(stream).catch(rejectRemoved);
+    const now = await found(stream);
     if (now.value === undefined) throw endedWithoutResponse();
     return now.value;
   };

@@ -71,14 +71,28 @@ export function lineOf(error: unknown): string {
   return `event store: ${advice ?? (own === '' ? (type ?? 'an unknown error') : own)}`;
 }
 
-/** The port's error for a call that changed nothing. */
-export const unavailable = (error: unknown): StoreUnavailable | StreamNotWhole => {
-  if (error instanceof StoreUnavailable) return error;
-  if (callOutcomeOf(error) !== 'deleted') return new StoreUnavailable(lineOf(error));
-  return notWhole((error as { streamName?: string }).streamName ?? 'a stream', 'deleted');
+/** The server knows the user: the client says the same of one that it does not know. */
+export const isDenied = (error: unknown): boolean => {
+  const { type, message = '' } = error as { type?: string; message?: string };
+  return type === 'access-denied' && !message.includes('UNAUTHENTICATED');
 };
 
-export const notWhole = (stream: string, what: 'deleted' | 'cut'): StreamNotWhole =>
-  new StreamNotWhole(`${stream}: ${what} at the server of the event store`);
+/** The port's error for a call that changed nothing; `stream`: what it read. */
+export const unavailable = (error: unknown, stream?: string): StoreUnavailable | StreamNotWhole => {
+  if (error instanceof StoreUnavailable) return error;
+  const { streamName = 'a stream' } = error as { streamName?: string };
+  if (stream !== undefined && isDenied(error)) return notWhole(stream, 'refused');
+  if (callOutcomeOf(error) !== 'deleted') return new StoreUnavailable(lineOf(error));
+  return notWhole(stream ?? streamName, 'deleted');
+};
+
+const NOT_WHOLE = {
+  deleted: 'deleted at the server of the event store',
+  cut: 'cut at the server of the event store',
+  refused: "the server refuses this stream to the service's user: take $acl out of its metadata",
+};
+
+export const notWhole = (stream: string, what: keyof typeof NOT_WHOLE): StreamNotWhole =>
+  new StreamNotWhole(`${stream}: ${NOT_WHOLE[what]}`);
 
 export type Call<T> = { response: Promise<T>; cancel?: () => void };

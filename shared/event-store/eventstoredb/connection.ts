@@ -29,7 +29,10 @@ export type EventStoreDbOptions = {
   countedEventsMax?: number;
 };
 
-type Reading = ReturnType<Client['readAll']> | ReturnType<Client['readStream']>;
+type Reading = ReturnType<Client['readStream']>;
+type StreamOptions = Parameters<Client['readStream']>[1];
+/** `stream` is named where the server refuses that one. */
+type Limits = { ms?: number; attempts?: number; stream?: string | undefined };
 
 export const swallow = (): undefined => undefined;
 
@@ -118,7 +121,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
   /** Undefined for a missing stream. Throws StoreUnavailable, StreamNotWhole. */
   async function readBy<T>(
     start: (client: Client) => Call<T>,
-    { ms = callTimeoutMs, attempts = READ_TRIES_MAX } = {},
+    { ms = callTimeoutMs, attempts = READ_TRIES_MAX, stream }: Limits = {},
   ): Promise<T | undefined> {
     const endsAt = performance.now() + ms;
     for (let attempt = 1; ; attempt++) {
@@ -129,7 +132,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
         if (outcome === 'missing') return undefined;
         const waitMs = backOffMs(RETRY_MS, 0);
         const late = performance.now() + waitMs >= endsAt;
-        if (attempt >= attempts || late || isFinal(outcome)) throw unavailable(error);
+        if (attempt >= attempts || late || isFinal(outcome)) throw unavailable(error, stream);
         await pause(waitMs);
       }
     }
@@ -141,8 +144,8 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     current,
     once,
     readBy,
-    read: (start: (client: Client) => Reading, limits?: { ms?: number; attempts?: number }) =>
-      readBy((client) => collect(start(client)), limits),
+    read: (stream: string, options: StreamOptions, limits?: Limits) =>
+      readBy((client) => collect(client.readStream(stream, options)), { stream, ...limits }),
     isClosed: () => isClosed,
     async close(): Promise<void> {
       isClosed = true;

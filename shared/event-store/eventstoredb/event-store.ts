@@ -4,6 +4,7 @@ import { within } from '../../runtime/back-off.ts';
 import { mapInSlices, shareCall } from '../../runtime/scheduling.ts';
 import { encode } from '../codec.ts';
 import { StoreUnavailable } from '../errors.ts';
+import { decodeInOrder } from '../fold-stream.ts';
 import type { EventStore } from '../port.ts';
 import { createAppender, createMetaClaims, createSender, rejectAny } from './append.ts';
 import {
@@ -77,14 +78,13 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
   const { callTimeoutMs } = connection;
   const seen = createSeen();
   const streams = createStreamReader(connection, seen);
-  const log = createLogReader(connection, options);
-  const own = createOwnEvents();
   const refusals = createRefusals();
+  const log = createLogReader(connection, refusals, options);
+  const own = createOwnEvents();
   const pingMs = Math.min(callTimeoutMs, PING_TIMEOUT_MS);
   const askServer = shareCall(() => streams.ping(pingMs), PING_GOOD_FOR_MS);
   const send = createSender(connection);
   const appendBatch = createAppender(send, streams, seen);
-  const claim = createMetaClaims(send, streams);
   const { closing, whileOpen, close } = createLifetime(connection);
 
   const readAll = (...[after, limit, upTo]: Parameters<EventStore['readAll']>) =>
@@ -95,6 +95,15 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
 
   const textOf = (position: LogPosition | undefined) =>
     position === undefined ? null : positionText(position);
+
+  const stored: EventStore['stored'] = {
+    guarantee: 'stream',
+    readStream: (stream) =>
+      whileOpen(async () => mapInSlices(await streams.whole(stream), storedFormOf)),
+    readAll: (...range) => readAll(...range).then((events) => mapInSlices(events, storedFormOf)),
+  };
+
+  const claim = createMetaClaims(send, { stored, lastRevision: streams.lastRevision });
 
   return {
     append: (stream, expected, events) =>
@@ -121,28 +130,26 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     subscribe: (after, signal, types, whose = 'all') => {
       const until = AbortSignal.any([signal, closing]);
       const isLeftOut = whose === 'all' ? () => false : own.follow(types, until);
+      const inOrder = decodeInOrder(stored);
+      const isWhole = whose === 'all' && types === undefined;
       return subscribeAndResume(
         {
           types,
           open: (from, listener) =>
-            sourceOf(connection, { from, types, isLeftOut }, refusals.heard(listener)),
+            sourceOf(connection, { from, types, isLeftOut, refusals }, listener),
           lags: (from) => isBehind(log, from, types),
           confirmMsMax: callTimeoutMs,
           silenceMsMax: options.silenceMsMax ?? SILENCE_MS_MAX,
           backOff: options.backOff,
           logger: options.logger,
+          decode: (event) => (isWhole ? inOrder(storedFormOf(event)) : fromServer(event)),
           onRemoval: (stream) => void seen.removals.set(stream, true),
         },
         after,
         until,
       );
     },
-    stored: {
-      guarantee: 'stream',
-      readStream: (stream) =>
-        whileOpen(async () => mapInSlices(await streams.whole(stream), storedFormOf)),
-      readAll: (...range) => readAll(...range).then((events) => mapInSlices(events, storedFormOf)),
-    },
+    stored,
     close,
   };
 }

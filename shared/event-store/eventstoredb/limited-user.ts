@@ -1,6 +1,7 @@
 /** Makes the log append-only by the server's own rule (docs/eventstoredb.md). */
 import { jsonEvent } from '@eventstore/db-client';
 import { within } from '../../runtime/back-off.ts';
+import { isDenied, lineOf } from './call-outcome.ts';
 import { addressOf, firstClient } from './client.ts';
 import { overdueAfter } from './connection.ts';
 
@@ -22,7 +23,7 @@ const rightsFor = (user: string) => {
   };
 };
 
-/** Then administrators alone delete and rewrite. Throws as `addressOf`, and the client's error. */
+/** Then administrators alone delete and rewrite. Throws as `addressOf`, and Error with one line. */
 export const limitUser = async (url: string, user: string): Promise<void> => {
   const address = addressOf(url);
   const client = firstClient(address);
@@ -35,6 +36,11 @@ export const limitUser = async (url: string, user: string): Promise<void> => {
     // By default administrators alone read $all, which the projector follows.
     await inTime(client.setStreamMetadata('$all', { acl }, { credentials }));
     await inTime(client.appendToStream('$settings', settings, { credentials }));
+  } catch (error) {
+    const line = isDenied(error)
+      ? 'the user of EVENTSTOREDB_URL is no administrator'
+      : lineOf(error);
+    throw new Error(line.replace('EVENTSTOREDB_URL', 'EVENTSTOREDB_ADMIN_URL'));
   } finally {
     await inTime(client.dispose());
   }

@@ -13,6 +13,7 @@ import {
   type ServerEvent,
   timeOfRecord,
 } from './records.ts';
+import type { Refusals } from './source.ts';
 import { endedWithoutResponse } from './stream-reader.ts';
 
 /** `after`: undefined is the start; `upTo`: left out is the end. */
@@ -32,20 +33,19 @@ const COUNTED_EVENTS_MAX = 1000;
 
 type LogReaderOptions = Pick<EventStoreDbOptions, 'pageEventsMax' | 'countedEventsMax'>;
 
-const isBetween = (
-  place: LogPosition | undefined,
-  oldest: LogPosition | undefined,
-  newest: LogPosition | undefined,
-): boolean => comparePositions(oldest, place) <= 0 && comparePositions(place, newest) <= 0;
-
 /** Each read throws StoreUnavailable. */
 export function createLogReader(
   { readBy, callTimeoutMs }: Connection,
-  options: LogReaderOptions = {},
+  refusals: Pick<Refusals, 'note'>,
+  options: LogReaderOptions,
 ) {
   const { pageEventsMax = PAGE_EVENTS_MAX, countedEventsMax = COUNTED_EVENTS_MAX } = options;
   const page = async (what: LogRead): Promise<LogPage> => {
-    const read = await readBy((client) => readLog(client, what, callTimeoutMs * PART_AFTER));
+    const read = await readBy((client) => {
+      const call = readLog(client, what, callTimeoutMs * PART_AFTER);
+      void call.response.then(() => refusals.note(), refusals.note);
+      return call;
+    });
     return read ?? { events: [], isCut: false };
   };
 
@@ -118,7 +118,7 @@ export function createLogReader(
   /** Behind events of others, which the server passes over once. */
   async function endBehind(last: ServerEvent[]): Promise<LogPosition | undefined> {
     if (seen === undefined) return lastOwn();
-    const isSeen = isBetween(seen.upTo, last.at(-1)?.position, last[0]?.position);
+    const isSeen = comparePositions(last.at(-1)?.position, seen.upTo) <= 0;
     const isSame = isSeen || (await ownIn({ after: seen.upTo, limit: 1 })).length === 0;
     return isSame ? seen.end : lastOwn();
   }

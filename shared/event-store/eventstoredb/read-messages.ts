@@ -23,20 +23,17 @@ const CHECKPOINT_INTERVAL = 32;
 // The server writes deletions and truncations to the stream of the metadata.
 const FOLLOWED_PREFIXES = WATCHED_PREFIXES.flatMap((prefix) => [prefix, `${METADATA_OF}${prefix}`]);
 
-function streamFilter(prefixes: readonly string[]) {
-  const expression = new Options.FilterOptions.Expression().setPrefixList([...prefixes]);
-  return new Options.FilterOptions().setStreamIdentifier(expression);
-}
+type By = 'setStreamIdentifier' | 'setEventType';
 
-function typeFilter(types: readonly EventType[]) {
-  const prefixes = [...types, ...CHANGED_TYPES];
-  const expression = new Options.FilterOptions.Expression().setPrefixList(prefixes);
-  return new Options.FilterOptions().setEventType(expression);
-}
+const filterBy = (by: By, prefixes: readonly string[]) =>
+  new Options.FilterOptions()[by](
+    new Options.FilterOptions.Expression().setPrefixList([...prefixes]),
+  );
 
-type Filter = ReturnType<typeof streamFilter>;
-
-function allFrom(from: LogPosition | 'end' | undefined, filter: Filter | undefined) {
+function allFrom(
+  from: LogPosition | 'end' | undefined,
+  filter: ReturnType<typeof filterBy> | undefined,
+) {
   const all = new Options.AllOptions();
   if (from === undefined) all.setStart(new Empty());
   else if (from === 'end') all.setEnd(new Empty());
@@ -60,7 +57,10 @@ export const subscriptionOf = (
   from: LogPosition | undefined,
   types: readonly EventType[] | undefined,
 ) => {
-  const filter = types === undefined ? streamFilter(FOLLOWED_PREFIXES) : typeFilter(types);
+  const filter =
+    types === undefined
+      ? filterBy('setStreamIdentifier', FOLLOWED_PREFIXES)
+      : filterBy('setEventType', [...types, ...CHANGED_TYPES]);
   const options = allFrom(from, filter).setSubscription(new Options.SubscriptionOptions());
   return new streamsPb.ReadReq().setOptions(options);
 };
@@ -75,7 +75,8 @@ export type LogRead = {
 };
 
 export const logReadOf = ({ whose, direction, from, count }: LogRead) => {
-  const options = allFrom(from, whose === 'all' ? undefined : streamFilter(STREAM_PREFIXES));
+  const filter = whose === 'all' ? undefined : filterBy('setStreamIdentifier', STREAM_PREFIXES);
+  const options = allFrom(from, filter);
   options.setReadDirection(direction === 'forwards' ? 0 : 1).setCount(String(count));
   return new streamsPb.ReadReq().setOptions(options);
 };

@@ -1,14 +1,8 @@
 /** Our events there: metadata holds the hash and what it covers beside data and server's fields. */
 import { SEALS_STREAM } from '../../payment/seal-events.ts';
 import { WEBHOOK_STREAMS } from '../../payment/webhook-events.ts';
-import { FOREIGN, hashReason } from '../chain.ts';
-import {
-  canonicalJson,
-  decodeParsed,
-  type EncodedEvent,
-  isReadable,
-  unreadableAt,
-} from '../codec.ts';
+import { hashReason } from '../chain.ts';
+import { canonicalJson, decodeParsed, type EncodedEvent, unreadableAt } from '../codec.ts';
 import type { Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';
 
 export const STREAM_PREFIXES = [
@@ -123,28 +117,28 @@ export const timeOfRecord = (event: ServerEvent): string | null => {
   return typeof time === 'string' ? time : null;
 };
 
-/** Never throws. */
-export function fromServer(event: ServerEvent): RecordedEvent | UnreadableEvent {
-  const place = { stream: event.streamId, revision: Number(event.revision) };
-  const position = positionText(event.position);
-  const hash = hashOfRecord(event);
-  if (hash === '') return { ...place, position, unreadable: FOREIGN };
-  return decodeParsed({ ...place, position, hash }, hashed(event));
-}
+/** Others may write what has no canonical form: it has no hash of ours either. */
+const textOf = (fields: ReturnType<typeof hashed>): string => {
+  try {
+    return canonicalJson(fields);
+  } catch {
+    return JSON.stringify(fields);
+  }
+};
 
-/** Also compares text and hash: the server's own checks miss a text that was written anew. */
-export function verifiedFromServer(event: ServerEvent): RecordedEvent | UnreadableEvent {
-  const recorded = fromServer(event);
-  if (!isReadable(recorded)) return recorded;
-  const reason = hashReason({ text: canonicalJson(hashed(event)), hash: recorded.hash });
-  return reason === undefined ? recorded : unreadableAt(recorded, reason);
-}
-
-export const storedFormOf = (event: ServerEvent): StoredForm => ({
+export const storedFormOf = (event: ServerEvent, fields = hashed(event)): StoredForm => ({
   position: positionText(event.position),
   stream: event.streamId,
-  revision: Number(event.revision),
+  revision: fields.revision,
   id: event.id,
   hash: hashOfRecord(event),
-  text: canonicalJson(hashed(event)),
+  text: textOf(fields),
 });
+
+/** By its text and hash: the server's own checks miss a text that was written anew. Never throws. */
+export function fromServer(event: ServerEvent): RecordedEvent | UnreadableEvent {
+  const fields = hashed(event);
+  const form = storedFormOf(event, fields);
+  const reason = hashReason(form);
+  return reason === undefined ? decodeParsed(form, fields) : unreadableAt(form, reason);
+}

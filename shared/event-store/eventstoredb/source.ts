@@ -11,11 +11,12 @@ type SourceOptions = {
   from: LogPosition | undefined;
   types: readonly EventType[] | undefined;
   isLeftOut: (id: string) => boolean;
+  refusals: Refusals;
 };
 
 export function sourceOf(
   { current }: Connection,
-  { from, types, isLeftOut }: SourceOptions,
+  { from, types, isLeftOut, refusals }: SourceOptions,
   listener: SourceListener,
 ): Source {
   let cancel = (): void => {
@@ -29,8 +30,14 @@ export function sourceOf(
     if ('read' in response) {
       if (isLeftOut(response.id)) listener.passed(response.position);
       else listener.event(response.read());
-    } else if (response.hasCaughtUp()) listener.caughtUp();
+    } else if (response.hasConfirmation()) refusals.note();
+    else if (response.hasCaughtUp()) listener.caughtUp();
     else if (response.hasFellBehind()) listener.fellBehind();
+  };
+
+  const onError = (error: unknown): void => {
+    refusals.note(error);
+    listener.ended({ error, reason: 'error' });
   };
 
   const opening = openRead(current(), {}, subscriptionOf(from, types), (call) => {
@@ -39,12 +46,12 @@ export function sourceOf(
     cancel = () => void setImmediate(() => call.cancel());
     call.on('data', onResponse);
     // An 'error' event without a listener would end the process, so it stays.
-    call.on('error', (error) => listener.ended({ error, reason: 'error' }));
+    call.on('error', onError);
     call.on('end', () => listener.ended({ reason: 'ended by the server' }));
     call.on('close', () => listener.ended({ reason: 'closed' }));
     if (isCancelled) cancel();
   });
-  opening.catch((error) => listener.ended({ error, reason: 'error' }));
+  opening.catch(onError);
 
   return {
     pause: () => hold?.pause(),
@@ -56,25 +63,21 @@ export function sourceOf(
 /** Knows whether the server refuses the log: health reports it, and does not read $all itself. */
 export function createRefusals() {
   let refusal: unknown;
+  const note = (error?: unknown): void => {
+    if (error === undefined) refusal = undefined;
+    else if (callOutcomeOf(error) === 'refused') refusal = error;
+  };
   return {
-    /** Throws StoreUnavailable from a refused subscription on until one is answered. */
+    /** Of a read of $all or a subscription to it: how it failed, or nothing once the server takes it. */
+    note,
+    /** Throws StoreUnavailable from a refused call on until one is answered. */
     rejectRefused(): void {
       if (refusal !== undefined) throw unavailable(refusal);
     },
-    heard: (listener: SourceListener): SourceListener => ({
-      ...listener,
-      sign: () => {
-        refusal = undefined;
-        listener.sign();
-      },
-      ended: (ending) => {
-        const { error } = ending;
-        if (error !== undefined && callOutcomeOf(error) === 'refused') refusal = error;
-        listener.ended(ending);
-      },
-    }),
   };
 }
+
+export type Refusals = ReturnType<typeof createRefusals>;
 
 // Appends that stored nothing leave ids behind; the oldest are forgotten first.
 const IDS_MAX = 10_000;

@@ -6,7 +6,7 @@ import { wholeStream } from '../fold-stream.ts';
 import type { RecordedEvent } from '../port.ts';
 import { notWhole } from './call-outcome.ts';
 import type { Connection } from './connection.ts';
-import { cutsStream, METADATA_OF, type ServerEvent, verifiedFromServer } from './records.ts';
+import { cutsStream, fromServer, METADATA_OF, type ServerEvent } from './records.ts';
 
 const KNOWN_ENDS_MAX = 20_000;
 const REMOVALS_MAX = 10_000;
@@ -39,40 +39,39 @@ const LAST_EVENT = {
 
 /** Throws StoreUnavailable, and StreamNotWhole; `readStream` UnreadableStream too. */
 export function createStreamReader({ read }: Connection, seen: Seen) {
-  const last = (stream: string) => read((client) => client.readStream(stream, LAST_EVENT));
+  const last = (stream: string) => read(stream, LAST_EVENT);
 
-  async function isCut(stream: string): Promise<boolean> {
+  async function rejectRemoved(stream: string, what: 'deleted' | 'cut'): Promise<void> {
     const [metadata] = (await last(`${METADATA_OF}${stream}`)) ?? [];
-    return metadata !== undefined && cutsStream(metadata);
+    if (metadata !== undefined && cutsStream(metadata)) throw notWhole(stream, what);
   }
 
   /** A stream that exists has an event, unless all were cut off. */
   async function rejectEmpty(stream: string): Promise<never> {
-    throw (await isCut(stream)) ? notWhole(stream, 'cut') : endedWithoutResponse();
+    await rejectRemoved(stream, 'cut');
+    throw endedWithoutResponse();
   }
 
   // The server reports a deleted stream as missing.
   async function whole(stream: string): Promise<ServerEvent[]> {
-    const events = await read((client) => client.readStream(stream, { requiresLeader: true }));
+    const events = await read(stream, { requiresLeader: true });
     if (events?.length === 0) await rejectEmpty(stream);
-    if (events === undefined && seen.removals.get(stream) && (await isCut(stream)))
-      throw notWhole(stream, 'deleted');
+    if (events === undefined && seen.removals.get(stream)) await rejectRemoved(stream, 'deleted');
     return events ?? [];
   }
 
   async function part(stream: string, revision: number, maxCount: number): Promise<ServerEvent[]> {
     const options = { fromRevision: BigInt(revision), maxCount, requiresLeader: true };
-    return (await read((client) => client.readStream(stream, options))) ?? [];
+    return (await read(stream, options)) ?? [];
   }
 
   return {
     whole,
     part,
     ping: async (ms: number): Promise<void> => {
-      const events = await read((client) => client.readStream(PINGED, LAST_EVENT), {
-        ms,
-        attempts: 1,
-      }).catch((error: unknown) => {
+      // A user that may read no stream is no fault of this one.
+      const limits = { ms, attempts: 1, stream: undefined };
+      const events = await read(PINGED, LAST_EVENT, limits).catch((error: unknown) => {
         // The server answers, and what rests on the stream says the rest (gaps §29).
         if (error instanceof StreamNotWhole) return undefined;
         throw error;
@@ -83,17 +82,17 @@ export function createStreamReader({ read }: Connection, seen: Seen) {
     mustBeWhole: async (stream: string): Promise<void> => {
       const [first] = await part(stream, 0, 1);
       if (first?.revision === 0n) return;
-      if (first !== undefined || (await isCut(stream)))
-        throw notWhole(stream, first === undefined ? 'deleted' : 'cut');
+      if (first !== undefined) throw notWhole(stream, 'cut');
+      await rejectRemoved(stream, 'deleted');
     },
     async readStream(stream: string): Promise<RecordedEvent[]> {
-      const events = wholeStream(await mapInSlices(await whole(stream), verifiedFromServer));
+      const events = wholeStream(await mapInSlices(await whole(stream), fromServer));
       noteEnd(seen, events.at(-1));
       return events;
     },
     async lastRevision(stream: string): Promise<number | null> {
       const events = await last(stream);
-      if (events === undefined && (await isCut(stream))) throw notWhole(stream, 'deleted');
+      if (events === undefined) await rejectRemoved(stream, 'deleted');
       if (events === undefined) return null;
       const [event] = events;
       return event === undefined ? rejectEmpty(stream) : Number(event.revision);

@@ -5,12 +5,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EventType } from '../../payment/events.ts';
 import { type BackOff, backOffMs, pause } from '../../runtime/back-off.ts';
-import type { Position, SubscriptionItem } from '../port.ts';
+import { slicesOf } from '../../runtime/scheduling.ts';
+import type { LogEvent, Position, SubscriptionItem } from '../port.ts';
 import { callOutcomeOf, lineOf } from './call-outcome.ts';
 import {
   changedAtServer,
   comparePositions,
-  fromServer,
   isOfTypes,
   isOurs,
   type LogPosition,
@@ -60,6 +60,8 @@ type Subscribing = {
     warn(details: object, message: string): void;
   };
   onRemoval(stream: string): void;
+  /** May read the event's stream: throws when the store does not answer. */
+  decode(event: ServerEvent): LogEvent | Promise<LogEvent>;
 };
 
 type Ending = { error?: unknown; reason: string };
@@ -154,34 +156,62 @@ const startSession = (options: Subscribing, after: LogPosition | undefined): Ses
   return session;
 };
 
-function itemsOf(batch: ServerEvent[]): SubscriptionItem[] {
-  const items: SubscriptionItem[] = [];
-  let events: (SubscriptionItem & { kind: 'events' })['events'] = [];
-  for (const event of batch) {
-    const stream = changedAtServer(event);
-    if (stream !== undefined) items.push({ kind: 'removal', stream });
-    else if (items.at(-1)?.kind === 'events') events.push(fromServer(event));
-    else {
-      events = [fromServer(event)];
-      items.push({ kind: 'events', events });
+/** Tried until it succeeds, so that no event is left out; undefined once `signal` is aborted. */
+const decoded = async (
+  { decode, backOff = BACK_OFF, logger }: Subscribing,
+  event: ServerEvent,
+  signal: AbortSignal,
+): Promise<LogEvent | undefined> => {
+  for (let failures = 0; !signal.aborted; failures += 1) {
+    try {
+      return await decode(event);
+    } catch (error) {
+      const level = failures === 0 ? 'warn' : 'debug';
+      logger[level]({}, `${(error as Error).message}; its stream is read again until it succeeds`);
+      await pause(backOffMs(backOff, failures), signal);
     }
   }
-  return items;
+  return undefined;
+};
+
+async function* itemsOf(
+  options: Subscribing,
+  batch: ServerEvent[],
+  signal: AbortSignal,
+): AsyncGenerator<SubscriptionItem> {
+  let events: LogEvent[] = [];
+  for await (const slice of slicesOf(batch)) {
+    for (const event of slice) {
+      const next = changedAtServer(event) ?? (await decoded(options, event, signal));
+      if (next === undefined) return;
+      if (typeof next !== 'string') events.push(next);
+      else {
+        if (events.length > 0) yield { kind: 'events', events };
+        yield { kind: 'removal', stream: next };
+        events = [];
+      }
+    }
+  }
+  if (events.length > 0) yield { kind: 'events', events };
 }
 
 const gatherMs = (events: number): number => Math.min(GATHER_MS.max, GATHER_MS.each * events);
 
-async function* deliver(session: Session): AsyncGenerator<SubscriptionItem> {
+async function* deliver(
+  options: Subscribing,
+  session: Session,
+  signal: AbortSignal,
+): AsyncGenerator<SubscriptionItem> {
   let saidCaughtUp = false;
   let lastAt = Number.NEGATIVE_INFINITY;
   const { events, source } = session;
-  while (session.ended === undefined || events.length > 0) {
+  while (!signal.aborted && (session.ended === undefined || events.length > 0)) {
     if (events.length > 0) {
       await nextTurn();
       const batch = events.splice(0, BATCH_EVENTS_MAX);
       if (events.length < BUFFER_EVENTS_MAX / 2) source?.resume();
       const at = performance.now();
-      yield* itemsOf(batch);
+      yield* itemsOf(options, batch, signal);
       saidCaughtUp = false;
       const nextAt = at - lastAt < GATHER_MS.rest ? at + gatherMs(batch.length) : at;
       lastAt = at;
@@ -213,7 +243,7 @@ export async function* subscribeAndResume(
     const stop = (): void => end(session, { reason: 'stopped' });
     signal.addEventListener('abort', stop);
     try {
-      for await (const item of deliver(session)) {
+      for await (const item of deliver(options, session, signal)) {
         if (signal.aborted) return;
         yield item;
       }

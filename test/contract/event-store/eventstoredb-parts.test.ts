@@ -3,6 +3,7 @@
  * gathers them, so that a reader still writes once for many.
  */
 import { expect, jest, test } from '@jest/globals';
+import { fromServer } from '../../../shared/event-store/eventstoredb/records.ts';
 import {
   type SourceListener,
   subscribeAndResume,
@@ -24,6 +25,7 @@ test('a reader gets in a batch what a server sends each alone; after a rest two 
     lags: async () => false,
     ...{ confirmMsMax: NEVER_MS, silenceMsMax: NEVER_MS },
     ...{ logger: { debug: nothing, warn: nothing }, onRemoval: nothing },
+    decode: fromServer,
   };
   const items = subscribeAndResume(options, null, stop.signal);
   const send = async (n: number): Promise<void> => {

@@ -10,6 +10,7 @@ import {
   type EventStoreDb,
   openEventStoreDb,
 } from '../../../shared/event-store/eventstoredb/event-store.ts';
+import { limitUser } from '../../../shared/event-store/eventstoredb/limited-user.ts';
 import { type StandIn, startStandIn } from '../../support/eventstoredb-stand-in.ts';
 import { hasOpenssl, ownCertificate } from '../../support/own-certificate.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -52,6 +53,14 @@ afterEach(() => store.close());
     expect(await store.append('payment-1', 'none', batchOf(2))).toHaveLength(2);
   });
 
+  test('says to an administrator which address is wrong', async () => {
+    await open(secure.url);
+    const url = `esdb://payments:wrong@localhost:${portOf(secure)}?tlsCAFile=${caFile}`;
+    await expect(limitUser(url, 'payments')).rejects.toThrow(
+      /^event store: the server knows no such user, .* put both right in EVENTSTOREDB_ADMIN_URL$/,
+    );
+  });
+
   test.each([
     [
       'a wrong password',
@@ -78,6 +87,7 @@ afterEach(() => store.close());
     const line = new StoreUnavailable(`event store: ${advice}`);
     await expect(store.ping()).rejects.toEqual(line);
     await expect(store.end()).rejects.toEqual(line);
+    await expect(store.readStream('payment-1')).rejects.toEqual(line);
     await expect(store.append('payment-2', 'none', batchOf(1))).rejects.toEqual(line);
     const stop = new AbortController();
     const ended = store.subscribe(null, stop.signal)[Symbol.asyncIterator]().next();
@@ -88,6 +98,14 @@ afterEach(() => store.close());
   });
 });
 
+const health = () =>
+  store.ping().then(
+    () => 'up',
+    (error: Error) => error.message,
+  );
+const NO_RIGHT =
+  'event store: the user lacks the right to read $all, or to append: `npm run eventstoredb:rights -- <user>` gives both (docs/eventstoredb.md)';
+
 test('a user that may not read $all is named to health until it may, and appends meanwhile', async () => {
   const standIn = await startStandIn();
   try {
@@ -97,18 +115,38 @@ test('a user that may not read $all is named to health until it may, and appends
     const stop = new AbortController();
     const items = store.subscribe(null, stop.signal)[Symbol.asyncIterator]();
     const first = items.next();
-    const health = () =>
-      store.ping().then(
-        () => 'up',
-        (error: Error) => error.message,
-      );
     await until('health says so', async () => (await health()) !== 'up');
-    expect(await health()).toBe(
-      'event store: the user lacks the right to read $all, or to append: `npm run eventstoredb:rights -- <user>` gives both (docs/eventstoredb.md)',
-    );
+    expect(await health()).toBe(NO_RIGHT);
     await store.append('payment-1', 'none', batchOf(2));
     standIn.refuseAll(false);
     expect((await first).value).toMatchObject({ kind: 'events' });
+    await until('health is up', async () => (await health()) === 'up');
+    stop.abort();
+  } finally {
+    await standIn.close();
+  }
+});
+
+test('a user that loses the right to read $all is named to health, although what it follows comes on', async () => {
+  const standIn = await startStandIn();
+  try {
+    await open(standIn.url);
+    const stop = new AbortController();
+    const items = store.subscribe(null, stop.signal)[Symbol.asyncIterator]();
+    const follow = async (stream: string): Promise<void> => {
+      await store.append(stream, 'none', batchOf(1));
+      let item = (await items.next()).value;
+      while (item?.kind !== 'events') item = (await items.next()).value;
+    };
+    await follow('payment-1');
+    expect(await health()).toBe('up');
+    standIn.refuseAll(true);
+    await expect(store.end()).rejects.toThrow(NO_RIGHT);
+    await until('health says so', async () => (await health()) === NO_RIGHT);
+    await follow('payment-2');
+    expect(await health()).toBe(NO_RIGHT);
+    standIn.refuseAll(false);
+    await store.end();
     await until('health is up', async () => (await health()) === 'up');
     stop.abort();
   } finally {

@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { isReadable } from '../../../shared/event-store/codec.ts';
 import { StreamNotWhole } from '../../../shared/event-store/errors.ts';
-import { isOfPayment } from '../../../shared/event-store/fold-stream.ts';
 import type { EventStore, Position } from '../../../shared/event-store/port.ts';
+import { isPaymentEvent } from '../../../shared/payment/events.ts';
 import type { Administrator } from '../../support/eventstoredb-administrator.ts';
 import { authorized, newEvent, timeOf } from '../../support/payment-events.ts';
 import { at, batchOf, collect, type EventStoreDriver, eventsOf, openForGroup } from './opened.ts';
@@ -72,7 +72,7 @@ export const removingCases = (driver: EventStoreDriver): void => {
 
       test('gives no other event than ours to readers of the log, and is counted no other', async () => {
         const page = await store.readAll(start, 100);
-        expect(page.every((event) => isReadable(event) && isOfPayment(event))).toBe(true);
+        expect(page.every((event) => isReadable(event) && isPaymentEvent(event.event))).toBe(true);
         expect((await store.head(start)).eventsAfter).toBe(page.length);
         expect((await store.head(start)).position).toBe(page.at(-1)?.position);
         expect(await store.stored.readAll(start, 100)).toHaveLength(page.length);

@@ -7,6 +7,7 @@ import { type LogRequest, logLines, logPage } from '../../../audit/log.ts';
 import { createMerchantLookup } from '../../../audit/merchants.ts';
 import type { EventStore, Position, StoredForm } from '../../../shared/event-store/port.ts';
 import { walkLog } from '../../../shared/event-store/verify-log.ts';
+import { streamOf } from '../../../shared/payment/payment-events.ts';
 import { resultOf } from '../../../shared/runtime/scan.ts';
 import { newEvent, wholeLife } from '../../support/payment-events.ts';
 import { batchOf, type EventStoreDriver, openForGroup, placed } from './opened.ts';
@@ -55,10 +56,11 @@ export const wholeLogCases = (driver: EventStoreDriver): void => {
     let store: EventStore;
     let start: Position | null;
     let run: string;
-    const { named } = openForGroup(
+    openForGroup(
       driver,
       (opened) => {
-        ({ store, start, run } = opened);
+        ({ store, start } = opened);
+        run = opened.run.slice(0, 8);
       },
       beforeAll,
     );
@@ -66,8 +68,9 @@ export const wholeLogCases = (driver: EventStoreDriver): void => {
     const isOwn = async ({ stream }: StoredForm): Promise<boolean> => stream.includes(run);
     beforeAll(async () => {
       const append = (_: unknown, n: number) => {
-        const life = wholeLife(`${run.slice(0, 8)}${n}`).map((event) => newEvent(event));
-        return store.append(named(n), 'none', life);
+        const paymentId = `${run}${n}`;
+        const life = wholeLife(paymentId).map((event) => newEvent(event));
+        return store.append(streamOf(paymentId), 'none', life);
       };
       await Promise.all(Array.from({ length: PAYMENTS }, append));
     });

@@ -156,6 +156,7 @@ export function makeReads(
         const fault = faults.next(kind) as Fault | undefined;
         if (failedRead(call, fault)) return;
         const stream = nameOf(request.getStream()?.getStreamIdentifier());
+        if (log.removed.isRefused(stream)) return void call.emit('error', accessDenied());
         if (log.removed.isTombstoned(stream)) return void call.emit('error', streamDeleted(stream));
         const response = (): void => {
           if (kind === 'subscribe') responseSubscription(call, request);

@@ -1,7 +1,7 @@
 /** What was deleted or cut, by tombstones and by the metadata of streams. */
 import type { Stored } from './stored.ts';
 
-type Metadata = { $tb?: number; $maxCount?: number };
+type Metadata = { $tb?: number; $maxCount?: number; $acl?: { $r: string } };
 
 const metadataOf = ({ data }: Stored): Metadata =>
   JSON.parse(Buffer.from(data, 'base64').toString());
@@ -21,6 +21,8 @@ export function createRemoved(lengthOf: (stream: string) => number) {
 
   return {
     beginOf,
+    /** Its service's user is none of those whom the metadata name. */
+    isRefused: (stream: string): boolean => metadata.get(stream)?.$acl !== undefined,
     isTombstoned: (stream: string): boolean => tombstoned.has(stream),
     isSoftDeleted: (stream: string): boolean =>
       (metadata.get(stream)?.$tb ?? 0) >= Number.MAX_SAFE_INTEGER,
