@@ -10,7 +10,7 @@ const ERRORS = {
   NOT_FOUND: [404, 'There is nothing at this address.'],
   PAYMENT_NOT_FOUND: [404, 'There is no such payment.'],
   WEBHOOK_ENDPOINT_NOT_FOUND: [404, 'There is no such webhook endpoint.'],
-  METHOD_NOT_ALLOWED: [405, 'This address does not know this method.'],
+  METHOD_NOT_ALLOWED: [405, 'This method is not allowed here.'],
   IDEMPOTENCY_IN_PROGRESS: [409, 'The first request with this Idempotency-Key is still running.'],
   BUSINESS_RULE_VIOLATION: [422, 'The payment violates a business rule.'],
   CAPTURE_NOT_ALLOWED: [422, 'The payment cannot be captured.'],
