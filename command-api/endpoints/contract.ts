@@ -12,7 +12,12 @@ import {
   REQUIRED,
 } from '../../shared/http/fields.ts';
 import { looksLikeCard } from '../../shared/runtime/card-numbers.ts';
-import { type AddressKindOf, literalOf, urlProblem } from '../../shared/webhooks/addresses.ts';
+import {
+  type AddressKindOf,
+  literalOf,
+  urlProblem,
+  writtenUrl,
+} from '../../shared/webhooks/addresses.ts';
 import { attempt } from '../../shared/webhooks/delivery-row.ts';
 import { ATTEMPTS_MAX } from '../../shared/webhooks/delivery-store/port.ts';
 import { SUBSCRIBABLE_TYPES } from '../../shared/webhooks/message.ts';
@@ -24,7 +29,7 @@ const url = z
     format: 'uri',
     maxLength: 2048,
     description:
-      'https, port 443 or from 1024, a public address, no user name, password or fragment.',
+      'https, port 443 or from 1024, a public address, no user name, password, fragment or control character. Kept and shown as the URL standard writes it.',
   });
 const eventTypes = z
   .array(choice(SUBSCRIBABLE_TYPES), { error: 'must be an array' })
@@ -61,7 +66,7 @@ const cardProblem = (text: string): string | undefined => {
 /** The schemas do not know which networks the operator allows. */
 export const urlDetails = (value: string | undefined, kindOf: AddressKindOf): string[] => {
   if (value === undefined) return [];
-  const problem = urlProblem(value, kindOf) ?? cardProblem(value);
+  const problem = urlProblem(value, kindOf) ?? cardProblem(value) ?? cardProblem(writtenUrl(value));
   return problem === undefined ? [] : [`url ${problem}`];
 };
 

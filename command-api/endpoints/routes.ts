@@ -15,6 +15,7 @@ import {
 } from '../../shared/http/route.ts';
 import { inTurn } from '../../shared/http/server/shares.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
+import { writtenUrl } from '../../shared/webhooks/addresses.ts';
 import {
   merchantsWithEndpoints,
   readableEndpoints,
@@ -130,7 +131,7 @@ export const WEBHOOK_ROUTES = {
       const endpoint = {
         endpointId: `we_${newUlid()}`,
         merchantId: principal.merchantId,
-        url,
+        url: writtenUrl(url),
         ...(eventTypes !== undefined && { eventTypes }),
         ...(description !== undefined && { description }),
         apiVersion: 'v1' as const,
@@ -173,7 +174,8 @@ export const WEBHOOK_ROUTES = {
       if (details.length > 0) return reject(reply, 'INVALID_REQUEST', details);
       const delivery = await deliveryOf(webhooks.deliveries, endpointId);
       const end = await webhooks.store.end();
-      const command = { kind: 'change', endpointId, end, ...content } as const;
+      const url = content.url && writtenUrl(content.url);
+      const command = { kind: 'change', endpointId, end, ...content, url } as const;
       return handled(api, input, command, reply, ({ endpoint }) =>
         endpointBody(endpoint, delivery),
       );

@@ -7,6 +7,7 @@ import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import { METADATA_NAME, type PaymentDetails } from '../../shared/payment/payment-events.ts';
 import { holdsManyDigits } from '../../shared/runtime/card-numbers.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
+import { writtenUrl } from '../../shared/webhooks/addresses.ts';
 import { type LongText, searchTexts } from './card-texts.ts';
 import {
   BODY_NOT_OBJECT,
@@ -187,7 +188,7 @@ const parseBody = (
     currency,
     captureNow,
     card: cardOf(card),
-    authentication: card.authentication,
+    authentication: card.authentication && { returnUrl: writtenUrl(card.authentication.returnUrl) },
     details: { ...detailsKept(rest), ...metadataKept(body.metadata) },
     longTexts: 'token' in card ? found.longTexts : undefined,
   };

@@ -14,6 +14,8 @@ import {
   requiredObject,
   requiredPattern,
   requiredText,
+  TEXT_UNITS_MAX,
+  TOO_LONG,
 } from '../../shared/http/fields.ts';
 import {
   Billing,
@@ -32,7 +34,13 @@ import {
   THREE_D_SECURE_VERSIONS,
   UUID,
 } from '../../shared/payment/card-forms.ts';
-import { addressKinds, isPublicHttps } from '../../shared/webhooks/addresses.ts';
+import {
+  addressKinds,
+  CONTROL_CHARACTER_HELD,
+  holdsControl,
+  isPublicHttps,
+  writtenUrl,
+} from '../../shared/webhooks/addresses.ts';
 
 const NOT_PUBLIC = 'must be a public https address';
 export const RETURN_URL_NOT_PUBLIC = `paymentMethod.card.authentication.returnUrl ${NOT_PUBLIC}`;
@@ -46,9 +54,10 @@ export const isLocal = (text: string): boolean => {
 const kindOf = addressKinds([]);
 
 const Authentication = object({
-  returnUrl: requiredText().refine((text) => isLocal(text) || isPublicHttps(text, kindOf), {
-    error: NOT_PUBLIC,
-  }),
+  returnUrl: requiredText()
+    .refine((text) => !holdsControl(text), { error: CONTROL_CHARACTER_HELD })
+    .refine((text) => isLocal(text) || isPublicHttps(text, kindOf), { error: NOT_PUBLIC })
+    .refine((text) => writtenUrl(text).length <= TEXT_UNITS_MAX, { error: TOO_LONG }),
 }).meta({ id: 'Authentication' });
 
 const PRODUCT_ITEMS_MAX = 200;

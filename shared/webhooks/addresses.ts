@@ -81,6 +81,15 @@ export const literalOf = ({ hostname }: Pick<URL, 'hostname'>): string | undefin
 /** Always the machine itself (RFC 6761). */
 const LOCALHOST = /(^|\.)localhost\.?$/;
 
+/** The URL standard drops some of them, so a checked address would not be the one that is sent. */
+const CONTROL_CHARACTER = /\p{Cc}/u;
+export const CONTROL_CHARACTER_HELD = 'must not hold a control character';
+export const holdsControl = (text: string): boolean => CONTROL_CHARACTER.test(text);
+
+/** An address as the URL standard writes it, which every client and browser reads alike; another text as it is. */
+export const writtenUrl = (text: string): string =>
+  URL.canParse(text) ? new URL(text).href : text;
+
 /** Whether a page or an endpoint may be there. A name's addresses are not looked up. */
 export const isPublicHttps = (text: string, kindOf: AddressKindOf): boolean => {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text) || text.includes('#')) return false;
@@ -100,6 +109,8 @@ export const isPublicHttps = (text: string, kindOf: AddressKindOf): boolean => {
  * address of an allowed network. A name's addresses are checked at each connection.
  */
 export const urlProblem = (text: string, kindOf: AddressKindOf): string | undefined => {
-  if (text.length > URL_CHARACTERS_MAX) return `must be at most ${URL_CHARACTERS_MAX} characters`;
+  if (holdsControl(text)) return CONTROL_CHARACTER_HELD;
+  if (Math.max(text.length, writtenUrl(text).length) > URL_CHARACTERS_MAX)
+    return `must be at most ${URL_CHARACTERS_MAX} characters`;
   return isPublicHttps(text, kindOf) ? undefined : 'must be a public https address';
 };
