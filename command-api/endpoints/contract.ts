@@ -100,7 +100,7 @@ export const WebhookResend = object({
   eventId: z.uuid({ error: 'must be the id of an event' }).optional(),
 })
   .refine(({ since, eventId }) => (since === undefined) !== (eventId === undefined), ONE_OF)
-  .meta({ id: 'WebhookResend' });
+  .meta({ id: 'WebhookResend', minProperties: 1, not: { required: ['since', 'eventId'] } });
 
 const CURSOR_FORM = 'must be the next of a page';
 export const AttemptParameters = parameters({

@@ -24,6 +24,7 @@ import {
 import {
   type Card,
   type CardByToken,
+  OF_A_NUMBER,
   PaymentRequest,
   RequestByNumber,
   RequestByToken,
@@ -59,7 +60,6 @@ const cardIn = ({ paymentMethod }: JsonObject): JsonObject | undefined => {
 const isGiven = (card: JsonObject, field: string): boolean =>
   card[field] !== undefined && card[field] !== null;
 
-const OF_A_NUMBER = ['number', 'cvv', 'expiryMonth', 'expiryYear'];
 const BOTH = 'paymentMethod.card must hold either number or token';
 const NO_SHOPPER = 'paymentMethod.card.authentication needs a shopper who is there';
 const BOTH_WAYS = 'paymentMethod.card must hold either threeDSecure or authentication';

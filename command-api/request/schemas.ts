@@ -72,6 +72,10 @@ const ThreeDSecure = object({
   exemption: optionalChoice(EXEMPTIONS),
 }).meta({ id: 'ThreeDSecure' });
 
+export const OF_A_NUMBER = ['number', 'cvv', 'expiryMonth', 'expiryYear'];
+/** For the API documents, which say what is exclusive. */
+const BOTH_WAYS = { required: ['threeDSecure', 'authentication'] };
+
 export const Card = requiredObject({
   number: requiredPattern(CARD_NUMBER, '12 to 19 digits'),
   holderName: requiredText(),
@@ -81,7 +85,7 @@ export const Card = requiredObject({
   brand: optionalText(),
   threeDSecure: ThreeDSecure.optional(),
   authentication: Authentication.optional(),
-}).meta({ id: 'Card' });
+}).meta({ id: 'Card', not: { anyOf: [{ required: ['token'] }, BOTH_WAYS] } });
 
 /** A token in place of number, expiry and CVV (gaps §14). */
 export const CardByToken = requiredObject({
@@ -90,7 +94,10 @@ export const CardByToken = requiredObject({
   brand: optionalText(),
   threeDSecure: ThreeDSecure.optional(),
   authentication: Authentication.optional(),
-}).meta({ id: 'CardByToken' });
+}).meta({
+  id: 'CardByToken',
+  not: { anyOf: [...OF_A_NUMBER.map((field) => ({ required: [field] })), BOTH_WAYS] },
+});
 
 const CARD_TYPE = { type: requiredChoice(['CARD']) };
 const ByNumber = requiredObject({ ...CARD_TYPE, card: Card });
@@ -125,10 +132,22 @@ const requestWith = <T extends z.ZodType>(paymentMethod: T) => ({
   source: Source.optional(),
 });
 
+const holding = (field: string, held: object) => ({
+  required: [field],
+  properties: { [field]: held },
+});
+/** `authentication` of a payment that the merchant initiates. */
+const WITHOUT_SHOPPER = {
+  allOf: [
+    holding('source', holding('initiatedBy', { const: 'MERCHANT' })),
+    holding('paymentMethod', holding('card', { required: ['authentication'] })),
+  ],
+};
+
 /** For the API documents; a request is read by the one of the two below that fits it. */
 export const PaymentRequest = object({
   ...requestWith(PaymentMethod),
   metadata: Metadata.optional(),
-}).meta({ id: 'PaymentRequest' });
+}).meta({ id: 'PaymentRequest', not: WITHOUT_SHOPPER });
 export const RequestByNumber = object(requestWith(ByNumber));
 export const RequestByToken = object(requestWith(ByToken));

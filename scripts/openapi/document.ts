@@ -35,7 +35,7 @@ const JSON_TYPE = 'application/json';
 const LICENSE = { name: 'MIT', identifier: 'MIT' };
 const TOKEN = 'On a local service `npx payments token` prints one.';
 
-type Tag = 'Payments' | 'Additions to the contract' | 'Webhooks' | 'Audit' | 'Operations';
+type Tag = 'Payments' | 'Webhooks' | 'Audit' | 'Operations';
 
 const textsOf = (file: string) => parse(readFileSync(join(import.meta.dirname, file), 'utf8'));
 
@@ -117,17 +117,42 @@ const withTexts = (schema: Part, schemaName: string): Part => {
     const description = ofSchema[name] ?? FIELDS[name];
     return description === undefined ? texts : { description, ...texts };
   };
-  return mapped(schema, (part, key) =>
-    key === 'properties' ? mapped(part as Record<string, Part>, field) : inside(part),
-  );
+  return mapped(schema, (part, key) => {
+    if (key === 'not') return part;
+    return key === 'properties' ? mapped(part as Record<string, Part>, field) : inside(part);
+  });
+};
+
+/** The bodies in which a `null` counts as absent (gaps §3); no response has these schemas. */
+const WITH_NULLS =
+  /^(PaymentRequest|Card|CardByToken|ThreeDSecure|PreviousFailure|CaptureRequest|RefundRequest|Webhook(EndpointRequest|EndpointChange|Rotation|Resend))$/;
+
+/** One that is there as `null` never means the whole sum. */
+const isAmount = (name: string): boolean => /amount$/i.test(name);
+
+const withNulls = (schema: Part, name: string): Part => {
+  const { properties, required = [] } = schema as Query;
+  if (properties === undefined || !WITH_NULLS.test(name)) return schema;
+  const nullable = (field: Part): Part => ({
+    ...field,
+    type: [field.type, 'null'],
+    ...(Array.isArray(field.enum) && { enum: [...field.enum, null] }),
+  });
+  return {
+    ...schema,
+    properties: mapped(properties, (field, key) =>
+      required.includes(key) || typeof field.type !== 'string' || isAmount(key)
+        ? field
+        : nullable(field),
+    ),
+  };
 };
 
 const tagOf = (id: RouteId): Tag => {
   const { scope, path } = ROUTES[id];
   if (scope.startsWith('ops:') || scope === SIGNED) return 'Operations';
   if (scope === 'audit:read') return 'Audit';
-  if (path.startsWith('/api/v1/webhook-')) return 'Webhooks';
-  return id === 'listPayments' ? 'Additions to the contract' : 'Payments';
+  return path.startsWith('/api/v1/webhook-') ? 'Webhooks' : 'Payments';
 };
 
 const mapped = <A, B>(of: Readonly<Record<string, A>>, to: (value: A, name: string) => B) =>
@@ -146,7 +171,9 @@ const namedSchemas = (): Record<string, Part> => {
   const uri = (id: string) => `#/components/schemas/${id}`;
   const { schemas } = z.toJSONSchema(z.globalRegistry, { io: 'input', uri });
   const byName = Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1));
-  return mapped(Object.fromEntries(byName), (schema, name) => withTexts(withoutIds(schema), name));
+  return mapped(Object.fromEntries(byName), (schema, name) =>
+    withNulls(withTexts(withoutIds(schema), name), name),
+  );
 };
 
 const schemaOf = (schema: z.ZodType): Part => {

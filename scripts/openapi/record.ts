@@ -187,7 +187,18 @@ const atOnce = (name: string): Step[] => [
   ...OTHERS.map((target): Step => [target, name, { key }]),
 ];
 
+const byToken = (token: string, more: object = {}) => ({
+  amount: 2500,
+  currency: 'USD',
+  paymentMethod: { type: 'CARD', card: { token, holderName: 'Ada Lovelace', ...more } },
+});
 const AUTHENTICATION = { authentication: { returnUrl: 'https://shop.example/orders/7' } };
+const RESULTS = {
+  version: '2.2.0',
+  eci: '05',
+  cryptogram: 'AAABBWFlmQAAAABjRWWZEEFgFz8=',
+  transactionId: '4bd1d5b8-7c1e-4b42-9d55-3f1a8c2e6b70',
+};
 
 /** The provider holds its responses back: first requests end unknown, repeats find them in flight. */
 const HELD: Step[] = [
@@ -197,7 +208,14 @@ const HELD: Step[] = [
   { atOnce: atOnce('The first one still runs') },
   () => held.resolve({ outcome: 'UNKNOWN', reason: 'timeout' }),
   { faults: {} },
-  [CREATE, 'The shopper is needed', { body: smallest('4000000000003220', AUTHENTICATION) }],
+  [CREATE, 'The shopper is needed', { body: byToken('tok_authenticate', AUTHENTICATION), show }],
+  [CREATE, 'By a token', { body: byToken('tok_visa'), show }],
+  [CREATE, 'With metadata', { body: { ...byToken('tok_visa'), metadata: { order: '7' } }, show }],
+  [
+    CREATE,
+    'With results of 3-D Secure',
+    { body: byToken('tok_visa', { threeDSecure: RESULTS }), show },
+  ],
 ];
 
 const BUDGET_MS = '400';
