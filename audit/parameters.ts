@@ -160,8 +160,6 @@ export const VerifyParameters = parameters({
   path: ['hash'],
 });
 
-export const NoParameters = parameters({});
-
 /** Takes precedence over `from`; undefined where there is none. */
 export const readLastEventId = ({ raw }: FastifyRequest): Read<string | undefined> => {
   const value = soleHeader(raw.rawHeaders, 'last-event-id');

@@ -5,6 +5,7 @@ import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../shared/event-store/port.ts';
 import { keyIdOf, keysOf } from '../shared/event-store/seals.ts';
 import { reject } from '../shared/http/errors.ts';
+import { NoParameters } from '../shared/http/fields.ts';
 import { contextOf, readJson } from '../shared/http/request.ts';
 import {
   asJson,
@@ -75,7 +76,7 @@ const route = routeWith<LogStatusDeps>();
 
 export const LOG_ROUTES = {
   logStatus: route({
-    request: { allMerchants: true },
+    request: { allMerchants: true, query: NoParameters },
     responses: okJson(LogStatus),
     handle: (deps, _input, reply) =>
       sendJson(reply, { verification: verificationOf(deps), seal: sealOf(deps) }),

@@ -1,6 +1,7 @@
 /** The routes over parked payments (P5); with a token of one merchant, over that merchant's own. */
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';
+import { NoParameters } from '../shared/http/fields.ts';
 import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { parkedPayments } from '../shared/read-models/pages.ts';
@@ -50,7 +51,7 @@ const route = routeWith<ParkedDeps>();
 
 export const PARKED_ROUTES = {
   listParked: route({
-    request: {},
+    request: { query: NoParameters },
     responses: okJson(ParkedList),
     handle: async (deps, { principal }, reply) =>
       sendJson(reply, { parked: await parkedFor(deps, principal) }),

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
+import { NoParameters } from '../../shared/http/fields.ts';
 import { type Read, readJson } from '../../shared/http/request.ts';
 import {
   asJson,
@@ -143,7 +144,7 @@ export const WEBHOOK_ROUTES = {
     }),
   }),
   listWebhookEndpoints: route({
-    request: {},
+    request: { query: NoParameters },
     responses: { ...okJson(contract.WebhookEndpointList), ...FAULT },
     handle: async ({ webhooks }, { principal }, reply) => {
       const { endpoints } = await readEndpoints(webhooks.store, principal.merchantId);

@@ -1,5 +1,6 @@
 /** The routes over the payments that the relay has parked. For tokens of all merchants. */
 import { reject } from '../../shared/http/errors.ts';
+import { NoParameters } from '../../shared/http/fields.ts';
 import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import type {} from '../../shared/http/server/app.ts';
 import { RelayParkedList, RelayParkedRetries, RelayParkedRetry } from '../contract.ts';
@@ -11,8 +12,9 @@ export type RelayParkedDeps = { relay: Pick<Relay, 'status' | 'parked' | 'retryP
 const LISTED_MAX = 1_000;
 
 const UNTIL_LATER = {
+  422: { description: 'No broker is set, so nothing is parked.' },
   503: {
-    description: 'The relay of this process stands by, backs off, has halted or is off.',
+    description: 'The relay of this process stands by, backs off or has halted.',
     headers: ['Retry-After'],
   },
 } as const;
@@ -27,7 +29,7 @@ const route = routeWith<RelayParkedDeps>();
 
 export const RELAY_PARKED_ROUTES = {
   listRelayParked: route({
-    request: { allMerchants: true },
+    request: { allMerchants: true, query: NoParameters },
     responses: okJson(RelayParkedList),
     handle: ({ relay }, _input, reply) =>
       orUntilLater(reply, async () => {

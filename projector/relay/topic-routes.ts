@@ -1,6 +1,7 @@
 /** The topics over HTTP: the bytes that a broker has, one message on each line. For all merchants. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { reject } from '../../shared/http/errors.ts';
+import { NoParameters } from '../../shared/http/fields.ts';
 import { type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import { NDJSON } from '../../shared/http/server/streams.ts';
 import {
@@ -95,7 +96,7 @@ const route = routeWith<TopicDeps>();
 /** `responses` is empty, so these routes are in no API document. */
 export const TOPIC_ROUTES = {
   listTopics: route({
-    request: { allMerchants: true },
+    request: { allMerchants: true, query: NoParameters },
     responses: {},
     handle: async ({ relay, topicPrefix, partitions }, _input, reply) => {
       const topics = TOPICS.map((topic) => ({

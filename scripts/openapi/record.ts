@@ -120,6 +120,7 @@ const WEBHOOKS: Step[] = [
   [REGISTER, 'Registered', { body: { ...HOOK, description: 'The shop' }, show, as: 'hook' }],
   [REGISTER, 'Not a public address', { body: { url: 'https://10.0.0.1/' } }],
   [to('listWebhookEndpoints'), 'One endpoint'],
+  [to('listWebhookEndpoints', '', '?colour=blue'), 'A parameter is not known'],
   [to('getWebhookEndpoint', '$hook'), 'Enabled'],
   [to('listWebhookAttempts', '$hook'), 'None yet'],
   [to('listWebhookAttempts', '$hook', '?limit=0'), 'Parameter malformed'],

@@ -12,7 +12,7 @@ const ERRORS = {
   WEBHOOK_ENDPOINT_NOT_FOUND: [404, 'There is no such webhook endpoint.'],
   METHOD_NOT_ALLOWED: [405, 'This method is not allowed here.'],
   IDEMPOTENCY_IN_PROGRESS: [409, 'The first request with this Idempotency-Key is still running.'],
-  BUSINESS_RULE_VIOLATION: [422, 'The payment violates a business rule.'],
+  BUSINESS_RULE_VIOLATION: [422, 'A business rule forbids this.'],
   CAPTURE_NOT_ALLOWED: [422, 'The payment cannot be captured.'],
   VOID_NOT_ALLOWED: [422, 'The payment cannot be voided.'],
   REFUND_NOT_ALLOWED: [422, 'The payment cannot be refunded.'],

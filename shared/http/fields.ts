@@ -109,6 +109,8 @@ export const parameters = <const T extends z.core.$ZodLooseShape>(shape: T) =>
       code === 'unrecognized_keys' ? 'a parameter of another name is not known here' : undefined,
   });
 
+export const NoParameters = parameters({});
+
 /** A parameter of an address; given twice, it is an array. */
 export const parameterText = () => z.string({ error: 'must be given once' });
 
