@@ -1,6 +1,7 @@
 /** Spans of a request after its response; events that are read again later have none. */
 import { isReadable } from '../shared/event-store/codec.ts';
 import type { LogEvent, RecordedEvent } from '../shared/event-store/port.ts';
+import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import {
   during,
   isSampled,
@@ -30,15 +31,30 @@ const spanOfEvent = ({ context, event, time }: RecordedEvent): OpenSpan | undefi
   return startSpan({ name: `project ${event.type}`, kind: 'CONSUMER' }, parent);
 };
 
+type Try = { id: string; span: OpenSpan; attempt: number };
+
 const isOpen = (span: OpenSpan | undefined): span is OpenSpan => span !== undefined;
 
-export const tracedProjection = (projection: Projection): Projection => ({
-  ...projection,
-  events: (events: LogEvent[]) => {
-    const spans = events.filter(isReadable).map(spanOfEvent).filter(isOpen);
-    return during(spans, () => projection.events(events));
-  },
-});
+const TRIES_MAX = 4_096;
+
+/** One span for each event, however often its batch is tried again. */
+export const tracedProjection = (projection: Projection): Projection => {
+  const failed = createBoundedMap<Try>(TRIES_MAX);
+  const tryOf = (event: RecordedEvent): Try[] => {
+    const { span = spanOfEvent(event), attempt = 0 } = failed.get(event.id) ?? {};
+    return span === undefined ? [] : [{ id: event.id, span, attempt: attempt + 1 }];
+  };
+  const events = async (events: LogEvent[]): Promise<void> => {
+    const tries = events.filter(isReadable).flatMap(tryOf);
+    for (const one of tries) failed.set(one.id, one);
+    await projection.events(events);
+    for (const { id, span, attempt } of tries) {
+      failed.delete(id);
+      span.end(attempt === 1 ? {} : { 'payments.attempt': attempt });
+    }
+  };
+  return { ...projection, events };
+};
 
 const placesOf = (messages: readonly FeedMessage[]): SpanContext[] => {
   const texts = new Set(messages.map(({ headers }) => headers.traceparent));
