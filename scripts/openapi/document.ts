@@ -123,29 +123,20 @@ const withTexts = (schema: Part, schemaName: string): Part => {
   });
 };
 
-/** The bodies in which a `null` counts as absent (gaps §3); no response has these schemas. */
+/** The bodies in which a `null` counts as absent (gaps §3), but as an amount; no response has these schemas. */
 const WITH_NULLS =
   /^(PaymentRequest|Card|CardByToken|ThreeDSecure|PreviousFailure|CaptureRequest|RefundRequest|Webhook(EndpointRequest|EndpointChange|Rotation|Resend))$/;
 
-/** One that is there as `null` never means the whole sum. */
-const isAmount = (name: string): boolean => /amount$/i.test(name);
-
 const withNulls = (schema: Part, name: string): Part => {
-  const { properties, required = [] } = schema as Query;
-  if (properties === undefined || !WITH_NULLS.test(name)) return schema;
-  const nullable = (field: Part): Part => ({
-    ...field,
-    type: [field.type, 'null'],
-    ...(Array.isArray(field.enum) && { enum: [...field.enum, null] }),
-  });
-  return {
-    ...schema,
-    properties: mapped(properties, (field, key) =>
-      required.includes(key) || typeof field.type !== 'string' || isAmount(key)
-        ? field
-        : nullable(field),
-    ),
+  const { properties = {}, required = [] } = schema as Query;
+  if (!WITH_NULLS.test(name)) return schema;
+  const withNull = (field: Part, key: string): Part => {
+    const { type, enum: values } = field;
+    if (required.includes(key) || typeof type !== 'string' || /amount$/i.test(key)) return field;
+    const choices = Array.isArray(values) && { enum: [...values, null] };
+    return { ...field, type: [type, 'null'], ...choices };
   };
+  return { ...schema, properties: mapped(properties, withNull) };
 };
 
 const tagOf = (id: RouteId): Tag => {

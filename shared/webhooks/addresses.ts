@@ -82,9 +82,8 @@ export const literalOf = ({ hostname }: Pick<URL, 'hostname'>): string | undefin
 const LOCALHOST = /(^|\.)localhost\.?$/;
 
 /** The URL standard drops some of them, so a checked address would not be the one that is sent. */
-const CONTROL_CHARACTER = /\p{Cc}/u;
+export const holdsControl = (text: string): boolean => /\p{Cc}/u.test(text);
 export const CONTROL_CHARACTER_HELD = 'must not hold a control character';
-export const holdsControl = (text: string): boolean => CONTROL_CHARACTER.test(text);
 
 /** An address as the URL standard writes it, which every client and browser reads alike; another text as it is. */
 export const writtenUrl = (text: string): string =>
