@@ -61,7 +61,7 @@ export const attentionCommand = (): Command =>
     'payments attention --acknowledge att_01J… --note "TICKET-17"',
   )
     .description(
-      'Lists everything that needs a person, the oldest first, each with a command to begin with. Exit code 3 where there is anything.',
+      'Lists everything that needs a person, the oldest first, each with a command to begin with. Exits with 3 if the list is not empty.',
     )
     .addOption(new Option('--reason <reason>', 'of this reason alone').choices(ATTENTION_REASONS))
     .addOption(

@@ -76,7 +76,7 @@ const show = (rebuilt: Rebuilt): void => {
   print(`checksum old ${equal ? '=' : '≠'} new: ${styled(equal ? 'green' : 'red', hashes)}`);
   if (!equal && rebuilt.served) {
     note(
-      `The old read models were others (${counted(old.documents)} documents). Those made of the log are served now.`,
+      `The old read models differed (${counted(old.documents)} documents). Those made of the log are served now.`,
     );
   }
 };
@@ -163,7 +163,7 @@ export const projectionsCommand = (): Command =>
         .description(
           'Builds a new generation beside the served one, compares both, and switches to the new one, unless they differ in money. Exit code 3: not switched, or payments are parked.',
         )
-        .option('--accept', 'switch also where the served read models say other money than the log')
+        .option('--accept', 'switch even if amounts in the served read models differ from the log')
         .option('--yes', 'do not ask for confirmation; needed where there is no terminal')
         .addOption(formatOption())
         .action(rebuild),

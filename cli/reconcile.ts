@@ -228,6 +228,6 @@ export const reconcileCommand = (): Command =>
     .addOption(formatOption())
     .option(
       '--acknowledge',
-      'then let merchants move money again, where the service serves reads alone because the provider is ahead of the log; recorded with your name',
+      'after comparing, reopen a service that is read-only because the provider is ahead of the log; recorded with your name',
     )
     .action(reconcile);

@@ -60,7 +60,7 @@ const list = async ({ format }: { format: Format }): Promise<void> => {
   note(...unresolved.flatMap(approvalOf));
   if (unconfirmed.length > 0)
     note(
-      `Resolved by hand, and the provider is asked on: ${unconfirmed.map(({ paymentId }) => paymentId).join(', ')}`,
+      `Resolved by hand, not yet confirmed by the provider: ${unconfirmed.map(({ paymentId }) => paymentId).join(', ')}`,
     );
   if (unresolved.some(({ otherProvider }) => otherProvider !== undefined))
     note(
@@ -104,7 +104,7 @@ const resolve = async (paymentId: string, options: Options): Promise<void> => {
   note(
     confirmed
       ? 'The contradiction is ended: the provider is not asked any more'
-      : 'The provider is asked on until it says the same: payments unresolved',
+      : 'The provider is asked again until it says the same: payments unresolved',
   );
 };
 

@@ -155,9 +155,7 @@ const EXAMPLE = ' https://shop.example/webhooks --types payment.captured';
 
 export const webhooksCommand = (): Command =>
   verb('webhooks', `payments webhooks create${EXAMPLE}`)
-    .description(
-      'Registers addresses that are sent what happens to payments, and looks after them.',
-    )
+    .description('Registers and manages webhook endpoints.')
     .addCommand(
       part('create', 'Registers an address and prints its secret, this once.', EXAMPLE)
         .argument('<url>', 'https, on a public address')

@@ -26,7 +26,7 @@ test.each([
   async (args) => {
     const { code, stdout, stderr } = await runCli([...args, ...MERCHANT], env);
     expect([code, stdout]).toEqual([2, '']);
-    expect(stderr).toMatch(/^payments: PAYMENTS_TOKEN is set.*--merchant would change nothing/);
+    expect(stderr).toMatch(/^payments: PAYMENTS_TOKEN is set.*--merchant has no effect/);
     expect(existsSync(out)).toBe(false);
   },
 );

@@ -67,7 +67,7 @@ test('gaps §16: an unresolved payment is listed, resolved by two persons, and l
   expect(await runCli(['unresolved'], env)).toMatchObject({
     code: 0,
     stdout: '',
-    stderr: `Nothing is unresolved.\nResolved by hand, and the provider is asked on: ${id}\n`,
+    stderr: `Nothing is unresolved.\nResolved by hand, not yet confirmed by the provider: ${id}\n`,
   });
 });
 
@@ -87,7 +87,7 @@ test('gaps §16: two persons end a contradiction, after which the provider is no
     'a letter',
   ];
   await runCli(word, env);
-  expect((await runCli(word, john)).stderr).toContain('The provider is asked on');
+  expect((await runCli(word, john)).stderr).toContain('The provider is asked again');
   // A process that starts asks at once.
   (await processes.open()).side.startSweep();
   await until('it is contradicted', async () =>

@@ -33,7 +33,7 @@ const rejectRate = (reply: FastifyReply, seconds: number): void => {
 };
 
 const rejectUnchecked = (reply: FastifyReply): void => {
-  const details = ['the keys that tokens are checked with are out of reach'];
+  const details = ["the token issuer's keys cannot be loaded"];
   reject(reply, 'SERVICE_UNAVAILABLE', details, RETRY_LATER);
 };
 
