@@ -200,7 +200,6 @@ export const timeAfter = (
   last: Pick<RecordedEvent, 'time'> | undefined,
   nowMs = Date.now(),
 ): string => {
-  const before = last?.time ?? '';
   const now = new Date(nowMs).toISOString();
-  return now < before ? before : now;
+  return last !== undefined && now < last.time ? last.time : now;
 };

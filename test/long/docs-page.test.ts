@@ -42,7 +42,10 @@ describeUnless(missing, 'the API page', () => {
     const response = page.locator(`${operation(id)} .live-responses-table tbody`);
     await response.waitFor();
     const status = await response.locator('.response-col_status').innerText();
-    return [status.trim(), await response.locator('.highlight-code .microlight').first().innerText()];
+    return [
+      status.trim(),
+      await response.locator('.highlight-code .microlight').first().innerText(),
+    ];
   };
 
   test('the token moves from the address bar to the bearer box, and is stored nowhere', async () => {
