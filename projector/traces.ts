@@ -31,26 +31,24 @@ const spanOfEvent = ({ context, event, time }: RecordedEvent): OpenSpan | undefi
   return startSpan({ name: `project ${event.type}`, kind: 'CONSUMER' }, parent);
 };
 
-type Try = { id: string; span: OpenSpan; attempt: number };
-
 const isOpen = (span: OpenSpan | undefined): span is OpenSpan => span !== undefined;
 
-const TRIES_MAX = 4_096;
+const OPEN_MAX = 4_096;
 
-/** One span for each event, however often its batch is tried again. */
+/** One span for each event, however often its batch is tried. */
 export const tracedProjection = (projection: Projection): Projection => {
-  const failed = createBoundedMap<Try>(TRIES_MAX);
-  const tryOf = (event: RecordedEvent): Try[] => {
-    const { span = spanOfEvent(event), attempt = 0 } = failed.get(event.id) ?? {};
-    return span === undefined ? [] : [{ id: event.id, span, attempt: attempt + 1 }];
-  };
+  const open = createBoundedMap<{ span: OpenSpan; attempt: number }>(OPEN_MAX);
   const events = async (events: LogEvent[]): Promise<void> => {
-    const tries = events.filter(isReadable).flatMap(tryOf);
-    for (const one of tries) failed.set(one.id, one);
+    const readable = events.filter(isReadable);
+    for (const event of readable) {
+      const { span = spanOfEvent(event), attempt = 0 } = open.get(event.id) ?? {};
+      if (span !== undefined) open.set(event.id, { span, attempt: attempt + 1 });
+    }
     await projection.events(events);
-    for (const { id, span, attempt } of tries) {
-      failed.delete(id);
-      span.end(attempt === 1 ? {} : { 'payments.attempt': attempt });
+    for (const { id } of readable) {
+      const { span, attempt } = open.get(id) ?? {};
+      span?.end({ 'payments.attempt': attempt });
+      open.delete(id);
     }
   };
   return { ...projection, events };

@@ -15,7 +15,6 @@ import {
   requiredPattern,
   requiredText,
   TEXT_UNITS_MAX,
-  TOO_LONG,
 } from '../../shared/http/fields.ts';
 import {
   Billing,
@@ -36,28 +35,26 @@ import {
 } from '../../shared/payment/card-forms.ts';
 import {
   addressKinds,
-  CONTROL_CHARACTER_HELD,
   holdsControl,
-  isPublicHttps,
+  NOT_PUBLIC,
+  urlProblem,
   writtenUrl,
 } from '../../shared/webhooks/addresses.ts';
 
-const NOT_PUBLIC = 'must be a public https address';
 export const RETURN_URL_NOT_PUBLIC = `paymentMethod.card.authentication.returnUrl ${NOT_PUBLIC}`;
 
 /** Taken with the simulator alone, whose page is opened on the same machine. */
-export const isLocal = (text: string): boolean => {
-  if (!/^http:\/\//i.test(text) || !URL.canParse(text)) return false;
-  return ['localhost', '127.0.0.1'].includes(new URL(text).hostname);
-};
+export const isLocal = (text: string): boolean =>
+  !holdsControl(text) && /^http:\/\/(localhost|127\.0\.0\.1)[:/]/.test(writtenUrl(text));
 
 const kindOf = addressKinds([]);
+const returnProblem = (text: string): string | undefined =>
+  isLocal(text) ? undefined : urlProblem(text, kindOf, TEXT_UNITS_MAX);
 
 const Authentication = object({
-  returnUrl: requiredText()
-    .refine((text) => !holdsControl(text), { error: CONTROL_CHARACTER_HELD })
-    .refine((text) => isLocal(text) || isPublicHttps(text, kindOf), { error: NOT_PUBLIC })
-    .refine((text) => writtenUrl(text).length <= TEXT_UNITS_MAX, { error: TOO_LONG }),
+  returnUrl: requiredText().refine((text) => returnProblem(text) === undefined, {
+    error: ({ input }) => returnProblem(String(input)),
+  }),
 }).meta({ id: 'Authentication' });
 
 const PRODUCT_ITEMS_MAX = 200;
@@ -132,16 +129,13 @@ const requestWith = <T extends z.ZodType>(paymentMethod: T) => ({
   source: Source.optional(),
 });
 
-const holding = (field: string, held: object) => ({
-  required: [field],
-  properties: { [field]: held },
-});
 /** `authentication` of a payment that the merchant initiates. */
 const WITHOUT_SHOPPER = {
-  allOf: [
-    holding('source', holding('initiatedBy', { const: 'MERCHANT' })),
-    holding('paymentMethod', holding('card', { required: ['authentication'] })),
-  ],
+  required: ['source'],
+  properties: {
+    source: { required: ['initiatedBy'], properties: { initiatedBy: { const: 'MERCHANT' } } },
+    paymentMethod: { properties: { card: { required: ['authentication'] } } },
+  },
 };
 
 /** For the API documents; a request is read by the one of the two below that fits it. */

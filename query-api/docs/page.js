@@ -19,17 +19,11 @@ const MISSING = [
   ['#swagger-ui :is(input, textarea)', 'aria-label', 'Value'],
   ['.microlight', 'tabindex', '0'],
 ];
-const complete = () => {
-  for (const [elements, name, value] of MISSING) {
-    for (const one of document.querySelectorAll(elements)) {
-      if (!one.hasAttribute(name)) one.setAttribute(name, value);
-    }
-  }
-};
-new MutationObserver(complete).observe(document.querySelector('#swagger-ui'), {
-  childList: true,
-  subtree: true,
-});
+new MutationObserver(() => {
+  for (const [elements, name, value] of MISSING)
+    for (const one of document.querySelectorAll(`:is(${elements}):not([${name}])`))
+      one.setAttribute(name, value);
+}).observe(document.querySelector('#swagger-ui'), { childList: true, subtree: true });
 
 const show = (url) => {
   const ui = window.SwaggerUIBundle({

@@ -188,19 +188,6 @@ const atOnce = (name: string): Step[] => [
   ...OTHERS.map((target): Step => [target, name, { key }]),
 ];
 
-const byToken = (token: string, more: object = {}) => ({
-  amount: 2500,
-  currency: 'USD',
-  paymentMethod: { type: 'CARD', card: { token, holderName: 'Ada Lovelace', ...more } },
-});
-const AUTHENTICATION = { authentication: { returnUrl: 'https://shop.example/orders/7' } };
-const RESULTS = {
-  version: '2.2.0',
-  eci: '05',
-  cryptogram: 'AAABBWFlmQAAAABjRWWZEEFgFz8=',
-  transactionId: '4bd1d5b8-7c1e-4b42-9d55-3f1a8c2e6b70',
-};
-
 /** The provider holds its responses back: first requests end unknown, repeats find them in flight. */
 const HELD: Step[] = [
   ...CHANGEABLE,
@@ -209,14 +196,10 @@ const HELD: Step[] = [
   { atOnce: atOnce('The first one still runs') },
   () => held.resolve({ outcome: 'UNKNOWN', reason: 'timeout' }),
   { faults: {} },
-  [CREATE, 'The shopper is needed', { body: byToken('tok_authenticate', AUTHENTICATION), show }],
-  [CREATE, 'By a token', { body: byToken('tok_visa'), show }],
-  [CREATE, 'With metadata', { body: { ...byToken('tok_visa'), metadata: { order: '7' } }, show }],
-  [
-    CREATE,
-    'With results of 3-D Secure',
-    { body: byToken('tok_visa', { threeDSecure: RESULTS }), show },
-  ],
+  [CREATE, 'The shopper is needed', { body: example('authentication'), show }],
+  [CREATE, 'By a token', { body: example('token'), show }],
+  [CREATE, 'With metadata', { body: { ...smallest(), metadata: { order: '7' } }, show }],
+  [CREATE, 'With results of 3-D Secure', { body: example('three-d-secure'), show }],
 ];
 
 const BUDGET_MS = '400';

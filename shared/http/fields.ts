@@ -31,7 +31,7 @@ const NOT_TEXT = 'must be a string';
 const NOT_POSITIVE = 'must be a positive integer';
 const NOT_MINOR = `${NOT_POSITIVE} of minor units: 2500 is 25 dollars`;
 export const TEXT_UNITS_MAX = 255;
-export const TOO_LONG = `must be at most ${TEXT_UNITS_MAX} characters`;
+const TOO_LONG = `must be at most ${TEXT_UNITS_MAX} characters`;
 
 type Issue = { readonly input?: unknown };
 
