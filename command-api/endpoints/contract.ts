@@ -12,12 +12,7 @@ import {
   REQUIRED,
 } from '../../shared/http/fields.ts';
 import { looksLikeCard } from '../../shared/runtime/card-numbers.ts';
-import {
-  type AddressKindOf,
-  literalOf,
-  urlProblem,
-  writtenUrl,
-} from '../../shared/webhooks/addresses.ts';
+import { type AddressKindOf, literalOf, urlProblem } from '../../shared/webhooks/addresses.ts';
 import { attempt } from '../../shared/webhooks/delivery-row.ts';
 import { ATTEMPTS_MAX } from '../../shared/webhooks/delivery-store/port.ts';
 import { SUBSCRIBABLE_TYPES } from '../../shared/webhooks/message.ts';
@@ -59,14 +54,14 @@ const cardProblem = (text: string): string | undefined => {
   const url = new URL(text);
   const name = literalOf(url) === undefined ? url.hostname : '';
   const path = text.replace(HOST_AND_PORT, '');
-  const holdsCard = [name, path, decoded(path)].some((part) => looksLikeCard(part));
+  const holdsCard = [name, path, decoded(path), url.pathname].some((part) => looksLikeCard(part));
   return holdsCard ? 'must not hold a card number' : undefined;
 };
 
 /** The schemas do not know which networks the operator allows. */
 export const urlDetails = (value: string | undefined, kindOf: AddressKindOf): string[] => {
   if (value === undefined) return [];
-  const problem = urlProblem(value, kindOf) ?? cardProblem(value) ?? cardProblem(writtenUrl(value));
+  const problem = urlProblem(value, kindOf) ?? cardProblem(value);
   return problem === undefined ? [] : [`url ${problem}`];
 };
 

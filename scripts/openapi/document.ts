@@ -104,6 +104,10 @@ const HEADERS: Record<string, Part> = {
 
 const FIELDS: Record<string, string | Record<string, string>> = textsOf('fields.yaml');
 
+/** The bodies in which a `null` counts as absent (gaps §3), but as an amount; no response has these schemas. */
+const WITH_NULLS =
+  /^(PaymentRequest|Card|CardByToken|ThreeDSecure|PreviousFailure|CaptureRequest|RefundRequest|Webhook(EndpointRequest|EndpointChange|Rotation|Resend))$/;
+
 /** With the text of fields.yaml for a field without one, where its name does not say it all. */
 const withTexts = (schema: Part, schemaName: string): Part => {
   const ofSchema: Record<string, string> = Object(FIELDS[schemaName]);
@@ -111,8 +115,19 @@ const withTexts = (schema: Part, schemaName: string): Part => {
     if (Array.isArray(part)) return part.map(inside);
     return typeof part === 'object' && part !== null ? withTexts(part as Part, schemaName) : part;
   };
+  const orNull = (one: Part, name: string): Part => {
+    const { type, enum: values } = one;
+    const isLeaf = typeof type === 'string' && !/amount$/i.test(name);
+    if (!isLeaf || !WITH_NULLS.test(schemaName) || [schema.required].flat().includes(name))
+      return one;
+    return {
+      ...one,
+      type: [type, 'null'],
+      ...(Array.isArray(values) && { enum: [...values, null] }),
+    };
+  };
   const field = (one: Part, name: string): Part => {
-    const texts = inside(one) as Part;
+    const texts = orNull(inside(one) as Part, name);
     if (one.description !== undefined || one.$ref !== undefined) return texts;
     const description = ofSchema[name] ?? FIELDS[name];
     return description === undefined ? texts : { description, ...texts };
@@ -121,22 +136,6 @@ const withTexts = (schema: Part, schemaName: string): Part => {
     if (key === 'not') return part;
     return key === 'properties' ? mapped(part as Record<string, Part>, field) : inside(part);
   });
-};
-
-/** The bodies in which a `null` counts as absent (gaps §3), but as an amount; no response has these schemas. */
-const WITH_NULLS =
-  /^(PaymentRequest|Card|CardByToken|ThreeDSecure|PreviousFailure|CaptureRequest|RefundRequest|Webhook(EndpointRequest|EndpointChange|Rotation|Resend))$/;
-
-const withNulls = (schema: Part, name: string): Part => {
-  const { properties = {}, required = [] } = schema as Query;
-  if (!WITH_NULLS.test(name)) return schema;
-  const withNull = (field: Part, key: string): Part => {
-    const { type, enum: values } = field;
-    if (required.includes(key) || typeof type !== 'string' || /amount$/i.test(key)) return field;
-    const choices = Array.isArray(values) && { enum: [...values, null] };
-    return { ...field, type: [type, 'null'], ...choices };
-  };
-  return { ...schema, properties: mapped(properties, withNull) };
 };
 
 const tagOf = (id: RouteId): Tag => {
@@ -162,9 +161,7 @@ const namedSchemas = (): Record<string, Part> => {
   const uri = (id: string) => `#/components/schemas/${id}`;
   const { schemas } = z.toJSONSchema(z.globalRegistry, { io: 'input', uri });
   const byName = Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1));
-  return mapped(Object.fromEntries(byName), (schema, name) =>
-    withNulls(withTexts(withoutIds(schema), name), name),
-  );
+  return mapped(Object.fromEntries(byName), (schema, name) => withTexts(withoutIds(schema), name));
 };
 
 const schemaOf = (schema: z.ZodType): Part => {
