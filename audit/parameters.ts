@@ -139,8 +139,6 @@ export const VerifyParameters = parameters({
     }),
 });
 
-export const NoParameters = parameters({});
-
 /** Takes precedence over `from`; undefined where there is none. */
 export const readLastEventId = ({ raw }: FastifyRequest): Read<string | undefined> => {
   const value = soleHeader(raw.rawHeaders, 'last-event-id');

@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { cursorOf, type Place, placeOf } from '../shared/http/cursor.ts';
 import { reject } from '../shared/http/errors.ts';
+import { NoParameters } from '../shared/http/fields.ts';
 import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { inTurn } from '../shared/http/server/shares.ts';
@@ -24,7 +25,6 @@ import { findHistory, foldProven, timelineOf } from './history.ts';
 import { rejectBusy } from './live.ts';
 import {
   ExplainParameters,
-  NoParameters,
   SEARCH_LIMIT_DEFAULT,
   SearchParameters,
   StateParameters,

@@ -49,7 +49,7 @@ export const givenToken = (merchant: string | undefined): string | undefined => 
   if (given === undefined || given === '') return undefined;
   if (merchant === undefined) return given;
   throw new CommandFailed(
-    'PAYMENTS_TOKEN is set and decides the merchant, so --merchant has no effect; leave it out, or unset PAYMENTS_TOKEN and a token of that merchant is signed',
+    'PAYMENTS_TOKEN is set, so --merchant has no effect; leave it out, or unset PAYMENTS_TOKEN and a token of that merchant is signed',
     2,
   );
 };

@@ -104,7 +104,7 @@ const resolve = async (paymentId: string, options: Options): Promise<void> => {
   note(
     confirmed
       ? 'The contradiction is ended: the provider is not asked any more'
-      : 'The provider is asked on until it says the same: payments unresolved',
+      : 'The provider is asked again until it says the same: payments unresolved',
   );
 };
 

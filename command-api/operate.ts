@@ -308,7 +308,7 @@ const logOutcome = (
   if (recorded !== said.outcome && !(isFree(operation) && said.outcome === 'NOT_SENT'))
     logger.error(
       { ...about, recorded, provider: said.outcome },
-      'the provider answered other than what is recorded; reconcile with its ledger',
+      'the provider reported another outcome than the recorded one; reconcile with its ledger',
     );
   if (said.outcome !== 'DECLINED') return;
   // Neither a fault nor a reason for the circuit breaker: the shopper's bank decides.

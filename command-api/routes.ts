@@ -182,7 +182,7 @@ export const COMMAND_ROUTES: RoutesOf<
 
 const READ_ONLY = {
   ahead: [
-    'the provider holds operations that the event log does not, as after a restore, or its ledger does not show it: payments can only be read',
+    'the provider holds operations that the event log does not, as after a restore, or could not be compared: the service is read-only',
     'an operator opens the service with payments reconcile --acknowledge',
   ],
   comparing: [

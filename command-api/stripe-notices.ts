@@ -217,7 +217,8 @@ const stripeWebhook: SignedRoute<StripeWebhookDeps> = {
     const signer = signerOf(reply, body, signers, commands.nowMs());
     if (signer === undefined) return rejectUnsigned(reply, unsigned);
     const notice = readNotice(body);
-    if (notice === undefined) return reject(reply, 'INVALID_REQUEST', ['the body is no event']);
+    if (notice === undefined)
+      return reject(reply, 'INVALID_REQUEST', ['the body is not a Stripe event']);
     const origin = { merchantId: signer.merchantId, account: notice.account };
     const budget = startBudget(BUDGET_MS);
     const asking = askNow(commands, notice, origin, reply, budget);

@@ -27,7 +27,11 @@ const LIBRARIES: Readonly<Record<string, string>> = {
 };
 
 /** Files of the libraries that no module imports by name. */
-const BESIDE: readonly string[] = ['eventsource-parser/dist/index.js', 'uplot/dist/uPlot.min.css'];
+const BESIDE: readonly string[] = [
+  'eventsource-parser/dist/parse.js',
+  'eventsource-parser/dist/errors.js',
+  'uplot/dist/uPlot.min.css',
+];
 
 const addressOf = (file: string): string => `${CONSOLE_PATH}/lib/${file}`;
 

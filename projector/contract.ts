@@ -85,7 +85,7 @@ const rebuildState = z.object({
       checkpoint: z.string().nullable(),
       old: checksum,
       new: checksum,
-      equal: z.boolean().describe('False where the old read models were others.'),
+      equal: z.boolean().describe('False if the old read models differed.'),
       served: z
         .boolean()
         .describe('False where the old ones are still served, because they say other money.'),

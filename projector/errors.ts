@@ -33,6 +33,11 @@ export class RelayHalted extends Error {
   override name = 'RelayHalted';
 }
 
+/** No broker is set, so the relay sends nothing and has parked nothing. */
+export class RelayOff extends Error {
+  override name = 'RelayOff';
+}
+
 /** The relay of this process cannot try parked payments now; `message` says why. */
 export class RelayNotReady extends Error {
   readonly code = 'RELAY_NOT_READY';

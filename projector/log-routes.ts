@@ -2,6 +2,7 @@ import { appendControl, NO_EVENTS } from '../shared/event-store/control-stream.t
 import type { EventStore } from '../shared/event-store/port.ts';
 import { keyIdOf, keysOf } from '../shared/event-store/seals.ts';
 import { reject } from '../shared/http/errors.ts';
+import { NoParameters } from '../shared/http/fields.ts';
 import { contextOf } from '../shared/http/request.ts';
 import {
   asJson,
@@ -46,7 +47,7 @@ const route = routeWith<LogStatusDeps>();
 
 export const LOG_ROUTES = {
   logStatus: route({
-    request: { allMerchants: true },
+    request: { allMerchants: true, query: NoParameters },
     responses: okJson(LogStatus),
     handle: (deps, _input, reply) =>
       sendJson(reply, { verification: verificationOf(deps), seal: sealOf(deps) }),

@@ -1,5 +1,6 @@
 /** The routes over parked payments (P5); with a token of one merchant, over that merchant's own. */
 import { reject } from '../shared/http/errors.ts';
+import { NoParameters } from '../shared/http/fields.ts';
 import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { parkedPayments } from '../shared/read-models/pages.ts';
@@ -37,7 +38,7 @@ const route = routeWith<ParkedDeps>();
 
 export const PARKED_ROUTES = {
   listParked: route({
-    request: {},
+    request: { query: NoParameters },
     responses: okJson(ParkedList),
     handle: async ({ readModels }, { principal }, reply) => {
       const visible: ParkedPayment[] = [];

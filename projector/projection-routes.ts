@@ -2,6 +2,7 @@
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { REJECTION_HEADER, reject } from '../shared/http/errors.ts';
+import { NoParameters } from '../shared/http/fields.ts';
 import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import {
   accepts,
@@ -20,7 +21,7 @@ import {
   RebuildParameters,
   RebuildStarted,
 } from './contract.ts';
-import { ComparisonRunning, RelayNotReady, StandingBy } from './errors.ts';
+import { ComparisonRunning, RelayNotReady, RelayOff, StandingBy } from './errors.ts';
 
 export type ProjectionDeps = {
   projector: Pick<
@@ -117,6 +118,7 @@ export const orUntilLater = async (
   try {
     return await respond();
   } catch (error) {
+    if (error instanceof RelayOff) return reject(reply, 'BUSINESS_RULE_VIOLATION', [error.message]);
     const why = whyLater(error);
     if (why === undefined) throw error;
     // The code tells apart the reasons under one error of the contract.
@@ -129,7 +131,7 @@ const route = routeWith<ProjectionDeps>();
 
 export const PROJECTION_ROUTES = {
   listProjections: route({
-    request: { allMerchants: true },
+    request: { allMerchants: true, query: NoParameters },
     responses: okJson(ProjectionList),
     handle: async ({ projector }, _input, reply) =>
       sendJson(reply, { projections: [await statusOf(projector)] }),

@@ -1,6 +1,7 @@
 /** Spans of a request after its response; events that are read again later have none. */
 import { isReadable } from '../shared/event-store/codec.ts';
 import type { LogEvent, RecordedEvent } from '../shared/event-store/port.ts';
+import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import {
   during,
   isSampled,
@@ -32,13 +33,26 @@ const spanOfEvent = ({ context, event, time }: RecordedEvent): OpenSpan | undefi
 
 const isOpen = (span: OpenSpan | undefined): span is OpenSpan => span !== undefined;
 
-export const tracedProjection = (projection: Projection): Projection => ({
-  ...projection,
-  events: (events: LogEvent[]) => {
-    const spans = events.filter(isReadable).map(spanOfEvent).filter(isOpen);
-    return during(spans, () => projection.events(events));
-  },
-});
+const OPEN_MAX = 4_096;
+
+/** One span for each event, however often its batch is tried. */
+export const tracedProjection = (projection: Projection): Projection => {
+  const open = createBoundedMap<{ span: OpenSpan; attempt: number }>(OPEN_MAX);
+  const events = async (events: LogEvent[]): Promise<void> => {
+    const readable = events.filter(isReadable);
+    for (const event of readable) {
+      const { span = spanOfEvent(event), attempt = 0 } = open.get(event.id) ?? {};
+      if (span !== undefined) open.set(event.id, { span, attempt: attempt + 1 });
+    }
+    await projection.events(events);
+    for (const { id } of readable) {
+      const { span, attempt } = open.get(id) ?? {};
+      span?.end({ 'payments.attempt': attempt });
+      open.delete(id);
+    }
+  };
+  return { ...projection, events };
+};
 
 const placesOf = (messages: readonly FeedMessage[]): SpanContext[] => {
   const texts = new Set(messages.map(({ headers }) => headers.traceparent));

@@ -105,7 +105,8 @@ export const registerPage = (
       if (pressed === undefined) return send(reply, 404, NO_PAGE);
       if (!pressed.seen) return send(reply, 409, TOO_LATE);
       onPressed(pressed);
-      return reply.headers(HEADERS).redirect(pressed.returnUrl, 303);
+      // A header takes ASCII alone, and the shop may have written more.
+      return reply.headers(HEADERS).redirect(new URL(pressed.returnUrl).href, 303);
     });
   }
 };

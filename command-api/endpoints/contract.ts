@@ -25,7 +25,7 @@ const url = z
     format: 'uri',
     maxLength: 2048,
     description:
-      'https, port 443 or from 1024, a public address, no user name, password or fragment.',
+      'https, port 443 or from 1024, a public address, no user name, password, fragment or control character. Kept and shown as the URL standard writes it.',
   });
 const eventTypes = z
   .array(choice(SUBSCRIBABLE_TYPES), { error: 'must be an array' })
@@ -48,7 +48,7 @@ const cardProblem = (text: string): string | undefined => {
   const url = new URL(text);
   const name = literalOf(url) === undefined ? url.hostname : '';
   const path = text.replace(HOST_AND_PORT, '');
-  const holdsCard = [name, path, decoded(path)].some((part) => looksLikeCard(part));
+  const holdsCard = [name, path, decoded(path), url.pathname].some((part) => looksLikeCard(part));
   return holdsCard ? 'must not hold a card number' : undefined;
 };
 
@@ -89,7 +89,7 @@ export const WebhookResend = object({
   eventId: z.uuid({ error: 'must be the id of an event' }).optional(),
 })
   .refine(({ since, eventId }) => (since === undefined) !== (eventId === undefined), ONE_OF)
-  .meta({ id: 'WebhookResend' });
+  .meta({ id: 'WebhookResend', minProperties: 1, not: { required: ['since', 'eventId'] } });
 
 const CURSOR_FORM = 'must be the next of a page';
 export const AttemptParameters = parameters({

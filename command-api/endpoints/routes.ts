@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
+import { NoParameters } from '../../shared/http/fields.ts';
 import { type Read, readJson } from '../../shared/http/request.ts';
 import {
   asJson,
@@ -15,6 +16,7 @@ import {
 } from '../../shared/http/route.ts';
 import { inTurn } from '../../shared/http/server/shares.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
+import { writtenUrl } from '../../shared/webhooks/addresses.ts';
 import {
   merchantsWithEndpoints,
   readableEndpoints,
@@ -136,7 +138,7 @@ export const WEBHOOK_ROUTES = {
       const endpoint = {
         endpointId: `we_${newUlid()}`,
         merchantId: principal.merchantId,
-        url,
+        url: writtenUrl(url),
         ...(eventTypes !== undefined && { eventTypes }),
         ...(description !== undefined && { description }),
         apiVersion: 'v1' as const,
@@ -148,7 +150,7 @@ export const WEBHOOK_ROUTES = {
     }),
   }),
   listWebhookEndpoints: route({
-    request: {},
+    request: { query: NoParameters },
     responses: { ...okJson(contract.WebhookEndpointList), ...FAULT },
     handle: async ({ webhooks }, { principal }, reply) => {
       const { endpoints } = await readEndpoints(webhooks.store, principal.merchantId);
@@ -179,7 +181,8 @@ export const WEBHOOK_ROUTES = {
       if (details.length > 0) return reject(reply, 'INVALID_REQUEST', details);
       const show = await bodyAfter(webhooks, endpointId);
       const end = await webhooks.store.end();
-      const command = { kind: 'change', endpointId, end, ...content } as const;
+      const url = content.url && writtenUrl(content.url);
+      const command = { kind: 'change', endpointId, end, ...content, url } as const;
       return handled(api, input, command, reply, show);
     }),
   }),

@@ -53,7 +53,7 @@ const listed = z.object({
 
 export const UnresolvedList = named('UnresolvedList', {
   unresolved: z.array(listed).describe('Unresolved and contradicted operations.'),
-  unconfirmed: z.array(listed).describe('Nothing to do: the provider is asked on.'),
+  unconfirmed: z.array(listed).describe('Nothing to do: the provider is asked again.'),
 });
 export type UnresolvedList = z.infer<typeof UnresolvedList>;
 
@@ -111,7 +111,7 @@ export const Resolution = named('Resolution', {
   confirmed: z
     .boolean()
     .describe(
-      'False where the provider is asked on until it says the same; true where a contradiction was ended.',
+      'False while the provider is asked again, until it says the same; true if a contradiction was ended.',
     ),
 });
 export type Resolution = z.infer<typeof Resolution>;

@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { reject } from '../../shared/http/errors.ts';
+import { NoParameters } from '../../shared/http/fields.ts';
 import { senderOf } from '../../shared/http/request.ts';
 import {
   asJson,
@@ -26,12 +27,12 @@ const route = routeWith<OperatorDeps>();
 
 export const OPERATOR_ROUTES = {
   serviceSettings: route({
-    request: { allMerchants: true },
+    request: { allMerchants: true, query: NoParameters },
     responses: okJson(contract.ServiceSettings),
     handle: async ({ service }, _input, reply) => sendJson(reply, await service()),
   }),
   listUnresolved: route({
-    request: {},
+    request: { query: NoParameters },
     responses: okJson(contract.UnresolvedList),
     handle: async ({ commands, readModels }, { principal }, reply) => {
       const listed = await listUnresolved(commands, readModels, principal.merchantId);

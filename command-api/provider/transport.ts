@@ -72,7 +72,8 @@ const neverConnected = ({ errors: all = [], code, syscall = '' }: ConnectFailure
 
 /** undici's own is up to a second late; it stays behind ours to give up the socket. */
 const connectWithin = (timeoutMs: number): buildConnector.connector => {
-  const connect = buildConnector({ timeout: timeoutMs });
+  // Calls that share a connection of HTTP/2 would not tell which of them was sent.
+  const connect = buildConnector({ timeout: timeoutMs, allowH2: false });
   return (target, done) => {
     let late = false;
     const timer = setTimeout(() => {

@@ -110,7 +110,7 @@ const tellExpiring = (deps: CommandDeps, paymentId: string): Promise<unknown> =>
 
 const ELSEWHERE =
   'old authorizations were made at another provider than the one that is set, and are not asked about: they may have run out there';
-const NOT_NOTICED = 'it could not be told yet that an authorization ends soon';
+const NOT_NOTICED = 'authorization-expiring event not recorded yet';
 const NOTICE_MS = 48 * 3_600_000;
 const FIRST_MS = 60_000;
 const EVERY_MS = 3_600_000;

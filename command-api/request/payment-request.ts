@@ -7,6 +7,7 @@ import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import { METADATA_NAME, type PaymentDetails } from '../../shared/payment/payment-events.ts';
 import { longRuns } from '../../shared/runtime/card-numbers.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
+import { writtenUrl } from '../../shared/webhooks/addresses.ts';
 import { type LongText, searchTexts } from './card-texts.ts';
 import {
   BODY_NOT_OBJECT,
@@ -23,6 +24,7 @@ import {
 import {
   type Card,
   type CardByToken,
+  OF_A_NUMBER,
   PaymentRequest,
   RequestByNumber,
   RequestByToken,
@@ -58,7 +60,6 @@ const cardIn = ({ paymentMethod }: JsonObject): JsonObject | undefined => {
 const isGiven = (card: JsonObject, field: string): boolean =>
   card[field] !== undefined && card[field] !== null;
 
-const OF_A_NUMBER = ['number', 'cvv', 'expiryMonth', 'expiryYear'];
 const BOTH = 'paymentMethod.card must hold either number or token';
 const NO_SHOPPER = 'paymentMethod.card.authentication needs a shopper who is there';
 const BOTH_WAYS = 'paymentMethod.card must hold either threeDSecure or authentication';
@@ -187,7 +188,7 @@ const parseBody = (
     currency,
     captureNow,
     card: cardOf(card),
-    authentication: card.authentication,
+    authentication: card.authentication && { returnUrl: writtenUrl(card.authentication.returnUrl) },
     details: { ...detailsKept(rest), ...metadataKept(body.metadata) },
     longTexts: 'token' in card ? found.longTexts : undefined,
   };

@@ -14,6 +14,7 @@ import {
   requiredObject,
   requiredPattern,
   requiredText,
+  TEXT_UNITS_MAX,
 } from '../../shared/http/fields.ts';
 import {
   Billing,
@@ -32,22 +33,27 @@ import {
   THREE_D_SECURE_VERSIONS,
   UUID,
 } from '../../shared/payment/card-forms.ts';
-import { addressKinds, isPublicHttps } from '../../shared/webhooks/addresses.ts';
+import {
+  addressKinds,
+  holdsControl,
+  NOT_PUBLIC,
+  urlProblem,
+  writtenUrl,
+} from '../../shared/webhooks/addresses.ts';
 
-const NOT_PUBLIC = 'must be a public https address';
 export const RETURN_URL_NOT_PUBLIC = `paymentMethod.card.authentication.returnUrl ${NOT_PUBLIC}`;
 
 /** Taken with the simulator alone, whose page is opened on the same machine. */
-export const isLocal = (text: string): boolean => {
-  if (!/^http:\/\//i.test(text) || !URL.canParse(text)) return false;
-  return ['localhost', '127.0.0.1'].includes(new URL(text).hostname);
-};
+export const isLocal = (text: string): boolean =>
+  !holdsControl(text) && /^http:\/\/(localhost|127\.0\.0\.1)[:/]/.test(writtenUrl(text));
 
 const kindOf = addressKinds([]);
+const returnProblem = (text: string): string | undefined =>
+  isLocal(text) ? undefined : urlProblem(text, kindOf, TEXT_UNITS_MAX);
 
 const Authentication = object({
-  returnUrl: requiredText().refine((text) => isLocal(text) || isPublicHttps(text, kindOf), {
-    error: NOT_PUBLIC,
+  returnUrl: requiredText().refine((text) => returnProblem(text) === undefined, {
+    error: ({ input }) => returnProblem(String(input)),
   }),
 }).meta({ id: 'Authentication' });
 
@@ -63,6 +69,10 @@ const ThreeDSecure = object({
   exemption: optionalChoice(EXEMPTIONS),
 }).meta({ id: 'ThreeDSecure' });
 
+export const OF_A_NUMBER = ['number', 'cvv', 'expiryMonth', 'expiryYear'];
+/** For the API documents, which say what is exclusive. */
+const BOTH_WAYS = { required: ['threeDSecure', 'authentication'] };
+
 export const Card = requiredObject({
   number: requiredPattern(CARD_NUMBER, '12 to 19 digits'),
   holderName: requiredText(),
@@ -72,7 +82,7 @@ export const Card = requiredObject({
   brand: optionalText(),
   threeDSecure: ThreeDSecure.optional(),
   authentication: Authentication.optional(),
-}).meta({ id: 'Card' });
+}).meta({ id: 'Card', not: { anyOf: [{ required: ['token'] }, BOTH_WAYS] } });
 
 /** A token in place of number, expiry and CVV (gaps §14). */
 export const CardByToken = requiredObject({
@@ -81,7 +91,10 @@ export const CardByToken = requiredObject({
   brand: optionalText(),
   threeDSecure: ThreeDSecure.optional(),
   authentication: Authentication.optional(),
-}).meta({ id: 'CardByToken' });
+}).meta({
+  id: 'CardByToken',
+  not: { anyOf: [...OF_A_NUMBER.map((field) => ({ required: [field] })), BOTH_WAYS] },
+});
 
 const CARD_TYPE = { type: requiredChoice(['CARD']) };
 const ByNumber = requiredObject({ ...CARD_TYPE, card: Card });
@@ -116,10 +129,19 @@ const requestWith = <T extends z.ZodType>(paymentMethod: T) => ({
   source: Source.optional(),
 });
 
+/** `authentication` of a payment that the merchant initiates. */
+const WITHOUT_SHOPPER = {
+  required: ['source'],
+  properties: {
+    source: { required: ['initiatedBy'], properties: { initiatedBy: { const: 'MERCHANT' } } },
+    paymentMethod: { properties: { card: { required: ['authentication'] } } },
+  },
+};
+
 /** For the API documents; a request is read by the one of the two below that fits it. */
 export const PaymentRequest = object({
   ...requestWith(PaymentMethod),
   metadata: Metadata.optional(),
-}).meta({ id: 'PaymentRequest' });
+}).meta({ id: 'PaymentRequest', not: WITHOUT_SHOPPER });
 export const RequestByNumber = object(requestWith(ByNumber));
 export const RequestByToken = object(requestWith(ByToken));

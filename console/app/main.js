@@ -8,7 +8,7 @@ import { MerchantPage } from './pages/merchant.js';
 import { OperatePage } from './pages/operate.js';
 import { PaymentPage } from './pages/payment.js';
 import { VerifyPage } from './pages/verify.js';
-import { Clock, formOf, html, Links } from './parts.js';
+import { formOf, html, Links, Time } from './parts.js';
 import { usePlace } from './router.js';
 import { closeSession, currentSession, hasScope, openSession, startSession } from './session.js';
 
@@ -101,7 +101,7 @@ const Reader = () => {
   const { actor, merchant, expiresAtMs } = claims;
   const until =
     expiresAtMs !== undefined &&
-    html`, until <${Clock} at=${new Date(expiresAtMs).toISOString()} /> UTC`;
+    html`, until <${Time} at=${new Date(expiresAtMs).toISOString()} /> UTC`;
   const name = merchant === '*' ? 'all merchants' : (merchant ?? 'no merchant');
   return html`<p class="reader"><span>${actor === merchant ? '' : `${actor} · `}${name}${until}</span>
     <button type="button" onClick=${closeSession}>Forget the token</button></p>`;

@@ -85,7 +85,9 @@ const noteFailure = async (
   const after = failed(delivery, item, deps.nowMs(), failure);
   state.delivery = after.delivery;
   const isGivenUp = after.nextAt === undefined;
-  record(state, item, sent, isGivenUp ? 'GIVEN_UP' : 'RETRYING', after.nextAt, deps);
+  // A FAILING endpoint gets one request at a time, and any of its messages may be the next.
+  const nextAt = isFailing(after.delivery.row) ? undefined : after.nextAt;
+  record(state, item, sent, isGivenUp ? 'GIVEN_UP' : 'RETRYING', nextAt, deps);
   // A test is tried once, and its merchant sees the outcome: an operator has nothing to do.
   const level = item.kind === 'test' ? 'info' : 'error';
   if (isGivenUp)

@@ -5,7 +5,7 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings/table.ts';
 import { isTracing } from '../../shared/runtime/tracing.ts';
 import type { Projector } from '../compose.ts';
-import { RelayNotReady } from '../errors.ts';
+import { RelayOff } from '../errors.ts';
 import { tracedFeed } from '../traces.ts';
 import { type Relay, startRelay } from './relay.ts';
 import type { RelayStatus } from './status.ts';
@@ -29,7 +29,7 @@ export const noRelay = (): Relay => ({
   partitions: () => undefined,
   parked: async () => ({}),
   retryParked: async () => {
-    throw new RelayNotReady('no broker is set (KAFKA_BROKERS): nothing is sent, nothing is parked');
+    throw new RelayOff('no broker is set (KAFKA_BROKERS): nothing is sent, nothing is parked');
   },
   stop: async () => undefined,
 });

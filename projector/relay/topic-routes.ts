@@ -10,7 +10,7 @@ import {
 } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import { reject } from '../../shared/http/errors.ts';
-import { limitParameter, parameterText } from '../../shared/http/fields.ts';
+import { limitParameter, NoParameters, parameterText } from '../../shared/http/fields.ts';
 import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import type {} from '../../shared/http/server/app.ts';
 import { NDJSON } from '../../shared/http/server/streams.ts';
@@ -143,7 +143,7 @@ const route = routeWith<TopicDeps>();
 /** `responses` is empty, so these routes are in no API document. */
 export const TOPIC_ROUTES = {
   listTopics: route({
-    request: { allMerchants: true },
+    request: { allMerchants: true, query: NoParameters },
     responses: {},
     handle: async ({ relay, topicPrefix, partitions }, _input, reply) => {
       const topics = TOPICS.map((topic) => ({
@@ -178,8 +178,9 @@ export type RelayParkedDeps = { relay: Pick<Relay, 'status' | 'parked' | 'retryP
 const LISTED_MAX = 1_000;
 
 const UNTIL_LATER = {
+  422: { description: 'No broker is set, so nothing is parked.' },
   503: {
-    description: 'The relay of this process stands by, backs off, has halted or is off.',
+    description: 'The relay of this process stands by, backs off or has halted.',
     headers: ['Retry-After'],
   },
 } as const;
@@ -194,7 +195,7 @@ const parkedRoute = routeWith<RelayParkedDeps>();
 
 export const RELAY_PARKED_ROUTES = {
   listRelayParked: parkedRoute({
-    request: { allMerchants: true },
+    request: { allMerchants: true, query: NoParameters },
     responses: okJson(RelayParkedList),
     handle: ({ relay }, _input, reply) =>
       orUntilLater(reply, async () => {

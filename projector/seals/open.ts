@@ -137,7 +137,7 @@ export const openSealer = async (options: OpenSealer): Promise<OpenedSealer> => 
   if (keyFile === undefined) {
     log.warn(
       {},
-      'the event log is not sealed: what is written anew in the files of its server is found by no verification; set SEALING_KEY_FILE, to the same key for every projector',
+      'the event log is not sealed: verification cannot detect rewritten server files; set SEALING_KEY_FILE, to the same key for every projector',
     );
     return noSealer;
   }

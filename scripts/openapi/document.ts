@@ -35,7 +35,7 @@ const JSON_TYPE = 'application/json';
 const LICENSE = { name: 'MIT', identifier: 'MIT' };
 const TOKEN = 'On a local service `npx payments token` prints one.';
 
-type Tag = 'Payments' | 'Additions to the contract' | 'Webhooks' | 'Audit' | 'Operations';
+type Tag = 'Payments' | 'Webhooks' | 'Audit' | 'Operations';
 
 const textsOf = (file: string) => parse(readFileSync(join(import.meta.dirname, file), 'utf8'));
 
@@ -104,6 +104,10 @@ const HEADERS: Record<string, Part> = {
 
 const FIELDS: Record<string, string | Record<string, string>> = textsOf('fields.yaml');
 
+/** The bodies in which a `null` counts as absent (gaps §3), but as an amount; no response has these schemas. */
+const WITH_NULLS =
+  /^(PaymentRequest|Card|CardByToken|ThreeDSecure|PreviousFailure|CaptureRequest|RefundRequest|Webhook(EndpointRequest|EndpointChange|Rotation|Resend))$/;
+
 /** With the text of fields.yaml for a field without one, where its name does not say it all. */
 const withTexts = (schema: Part, schemaName: string): Part => {
   const ofSchema: Record<string, string> = Object(FIELDS[schemaName]);
@@ -111,23 +115,34 @@ const withTexts = (schema: Part, schemaName: string): Part => {
     if (Array.isArray(part)) return part.map(inside);
     return typeof part === 'object' && part !== null ? withTexts(part as Part, schemaName) : part;
   };
+  const orNull = (one: Part, name: string): Part => {
+    const { type, enum: values } = one;
+    const isLeaf = typeof type === 'string' && !/amount$/i.test(name);
+    if (!isLeaf || !WITH_NULLS.test(schemaName) || [schema.required].flat().includes(name))
+      return one;
+    return {
+      ...one,
+      type: [type, 'null'],
+      ...(Array.isArray(values) && { enum: [...values, null] }),
+    };
+  };
   const field = (one: Part, name: string): Part => {
-    const texts = inside(one) as Part;
+    const texts = orNull(inside(one) as Part, name);
     if (one.description !== undefined || one.$ref !== undefined) return texts;
     const description = ofSchema[name] ?? FIELDS[name];
     return description === undefined ? texts : { description, ...texts };
   };
-  return mapped(schema, (part, key) =>
-    key === 'properties' ? mapped(part as Record<string, Part>, field) : inside(part),
-  );
+  return mapped(schema, (part, key) => {
+    if (key === 'not') return part;
+    return key === 'properties' ? mapped(part as Record<string, Part>, field) : inside(part);
+  });
 };
 
 const tagOf = (id: RouteId): Tag => {
   const { scope, path } = ROUTES[id];
   if (scope.startsWith('ops:') || scope === SIGNED) return 'Operations';
   if (scope === 'audit:read') return 'Audit';
-  if (path.startsWith('/api/v1/webhook-')) return 'Webhooks';
-  return id === 'listPayments' ? 'Additions to the contract' : 'Payments';
+  return path.startsWith('/api/v1/webhook-') ? 'Webhooks' : 'Payments';
 };
 
 const mapped = <A, B>(of: Readonly<Record<string, A>>, to: (value: A, name: string) => B) =>

@@ -18,8 +18,7 @@ const MERCHANT: DocumentForm = {
   description:
     'Card payments: authorize, capture, void, refund. Amounts are integers in minor units. The contract in words is docs/interface.md; what each error means and what to do is at [/docs/errors](/docs/errors).',
   tags: {
-    Payments: 'The contract',
-    'Additions to the contract': 'What the service offers beside the contract',
+    Payments: 'The contract, and the list of payments',
     Webhooks: 'What happens to payments, sent to the merchant: docs/webhooks.md',
   },
   webhooks: webhooksIn,

@@ -120,6 +120,7 @@ const WEBHOOKS: Step[] = [
   [REGISTER, 'Registered', { body: { ...HOOK, description: 'The shop' }, show, as: 'hook' }],
   [REGISTER, 'Not a public address', { body: { url: 'https://10.0.0.1/' } }],
   [to('listWebhookEndpoints'), 'One endpoint'],
+  [to('listWebhookEndpoints', '', '?colour=blue'), 'A parameter is not known'],
   [to('getWebhookEndpoint', '$hook'), 'Enabled'],
   [to('listWebhookAttempts', '$hook'), 'None yet'],
   [to('listWebhookAttempts', '$hook', '?limit=0'), 'Parameter malformed'],
@@ -187,8 +188,6 @@ const atOnce = (name: string): Step[] => [
   ...OTHERS.map((target): Step => [target, name, { key }]),
 ];
 
-const AUTHENTICATION = { authentication: { returnUrl: 'https://shop.example/orders/7' } };
-
 /** The provider holds its responses back: first requests end unknown, repeats find them in flight. */
 const HELD: Step[] = [
   ...CHANGEABLE,
@@ -197,7 +196,10 @@ const HELD: Step[] = [
   { atOnce: atOnce('The first one still runs') },
   () => held.resolve({ outcome: 'UNKNOWN', reason: 'timeout' }),
   { faults: {} },
-  [CREATE, 'The shopper is needed', { body: smallest('4000000000003220', AUTHENTICATION) }],
+  [CREATE, 'The shopper is needed', { body: example('authentication'), show }],
+  [CREATE, 'By a token', { body: example('token'), show }],
+  [CREATE, 'With metadata', { body: { ...smallest(), metadata: { order: '7' } }, show }],
+  [CREATE, 'With results of 3-D Secure', { body: example('three-d-secure'), show }],
 ];
 
 const BUDGET_MS = '400';

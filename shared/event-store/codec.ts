@@ -24,7 +24,7 @@ const stringify = configure({ strict: true, maximumDepth: DEPTH_MAX });
 /** Half a surrogate pair, in contrast to an escaped backslash before `ud…`. */
 const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 
-/** By it events are hashed, and repeated requests recognised. Throws for NaN, infinity, half a surrogate pair and a circular reference. */
+/** Canonical JSON, to hash events and recognise repeats. Throws for NaN, infinity, half a surrogate pair and a circular reference. */
 export const canonicalJson = (value: unknown): string => {
   const json = String(stringify(value));
   if (json.includes('\\ud') && LONE_SURROGATE.test(json))
@@ -200,7 +200,6 @@ export const timeAfter = (
   last: Pick<RecordedEvent, 'time'> | undefined,
   nowMs = Date.now(),
 ): string => {
-  const before = last?.time ?? '';
   const now = new Date(nowMs).toISOString();
-  return now < before ? before : now;
+  return last !== undefined && now < last.time ? last.time : now;
 };

@@ -71,7 +71,7 @@ export const asPaymentEvent = (recorded: RecordedEvent): RecordedPaymentEvent =>
 const unreadable = (events: readonly RecordedEvent[], error: unknown): UnreadableStream =>
   new UnreadableStream(`${events[0]?.stream}: ${(error as Error).message}`, events.slice(0, 1));
 
-/** By its first event. Unreadable too, the payment is no merchant's: it does not exist (A2). */
+/** By its first event. If that is unreadable too, no merchant has the payment: it does not exist (A2). */
 export const isUnreadableOf = (
   { before: [first] }: UnreadableStream,
   merchantId: string,

@@ -30,7 +30,7 @@ export const REQUIRED = 'is required';
 const NOT_TEXT = 'must be a string';
 const NOT_POSITIVE = 'must be a positive integer';
 const NOT_MINOR = `${NOT_POSITIVE} of minor units: 2500 is 25 dollars`;
-const TEXT_UNITS_MAX = 255;
+export const TEXT_UNITS_MAX = 255;
 const TOO_LONG = `must be at most ${TEXT_UNITS_MAX} characters`;
 
 type Texts = readonly string[];
@@ -101,6 +101,8 @@ export const parameters = <const T extends z.core.$ZodLooseShape>(shape: T) =>
     error: ({ code }) =>
       code === 'unrecognized_keys' ? 'a parameter of another name is not known here' : undefined,
   });
+
+export const NoParameters = parameters({});
 
 /** A parameter of an address; given twice, it is an array. */
 export const parameterText = () => z.string({ error: 'must be given once' });
@@ -185,13 +187,15 @@ export const optionalCountry = () =>
     .regex(/^[A-Za-z]{2}$/, 'must be a two-letter ISO 3166 code')
     .optional();
 
+const NOT_DATE_TIME = 'must be a date-time, as in 2026-01-31T08:00:00Z';
+
 export const optionalDateTime = () =>
-  shortText().refine(isDateTime, 'must be a date-time').meta({ format: 'date-time' }).optional();
+  shortText().refine(isDateTime, NOT_DATE_TIME).meta({ format: 'date-time' }).optional();
 
 /** A date-time with any offset, read in the form of stored ones: UTC with milliseconds. */
 export const moment = () =>
   optionalDateTime()
-    .refine((value) => value === undefined || isMoment(value), { error: 'must be a date-time' })
+    .refine((value) => value === undefined || isMoment(value), { error: NOT_DATE_TIME })
     .transform((value) => (value === undefined ? undefined : new Date(value).toISOString()));
 
 /** For `details` (gaps §3), such as `productItems[0].name`. */

@@ -69,7 +69,8 @@ export const Source = object({
 export const Metadata = metadata.meta({
   id: 'Metadata',
   maxProperties: 20,
-  description: "An addition: the merchant's own names and values, without personal data.",
+  description:
+    "The merchant's own names and values, up to 20 names of A-Z a-z 0-9 _ -. No value may hold an @ between two characters: metadata goes to topics and webhooks and cannot be erased.",
 });
 
 const text = () => z.string().max(255);
@@ -111,7 +112,7 @@ export const PaymentMethodResponse = named('PaymentMethodResponse', {
 export const Failure = named('Failure', {
   failureCode: z.enum(FAILURE_CODES),
   providerFailureCode: word().optional().describe("The provider's own code, as it came."),
-  advice: z.enum(ADVICES).describe('An addition: what to do about it.'),
+  advice: z.enum(ADVICES).describe('What to do about it: docs/errors.md has a row for each.'),
   networkDeclineCode: ofNetwork.describe("The card network's code, as it came."),
   networkAdviceCode: ofNetwork.describe("The card network's code of what to do, as it came."),
 });
@@ -145,10 +146,10 @@ export const PaymentResponse = named('PaymentResponse', {
   paymentId: paymentId(),
   merchantReference: text().optional(),
   amount: amount(1).describe('The created amount; it never changes.'),
-  authorizedAmount: amount(0).describe('An addition: the first authorized sum.'),
-  capturedAmount: amount(0).describe('An addition.'),
-  refundedAmount: amount(0).describe('An addition.'),
-  refundableAmount: amount(0).describe('An addition: what a refund may give back now.'),
+  authorizedAmount: amount(0).describe('The first authorized sum; it never changes.'),
+  capturedAmount: amount(0).describe('What was captured; of a part, the rest was released.'),
+  refundedAmount: amount(0).describe('What all refunds gave back until now.'),
+  refundableAmount: amount(0).describe('What a refund may give back now.'),
   currency: currency(),
   status: PaymentStatus,
   paymentMethod: PaymentMethodResponse,
@@ -166,11 +167,11 @@ export const PaymentResponse = named('PaymentResponse', {
   disputes: z
     .array(Dispute)
     .optional()
-    .describe('An addition: what the cardholder disputed. While one is OPEN nothing is refunded.'),
+    .describe('What the cardholder disputed. While one is OPEN nothing is refunded.'),
   authorizationExpiresAt: time()
     .optional()
     .describe(
-      'An addition: when the authorization ends, while it is AUTHORIZED and where the provider tells it.',
+      'When the authorization ends, while the payment is AUTHORIZED, if the provider tells it.',
     ),
   nextAction: NextAction.optional(),
   source: Source.optional(),

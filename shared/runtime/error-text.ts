@@ -1,4 +1,4 @@
-/** Also of another realm. */
+/** The message of a thrown value, of any realm. */
 export const reasonOf = (error: unknown): string => {
   const { message } = Object(error);
   return typeof message === 'string' ? message : 'unknown';

@@ -68,6 +68,7 @@ export const addressKinds = (allowedNetworks: readonly string[]): AddressKindOf 
   };
 };
 
+export const NOT_PUBLIC = 'must be a public https address';
 const URL_CHARACTERS_MAX = 2048;
 const HTTPS_PORT = 443;
 const UNPRIVILEGED_PORT_MIN = 1024;
@@ -81,8 +82,15 @@ export const literalOf = ({ hostname }: Pick<URL, 'hostname'>): string | undefin
 /** Always the machine itself (RFC 6761). */
 const LOCALHOST = /(^|\.)localhost\.?$/;
 
+/** The URL standard drops some of them, so a checked address would not be the one that is sent. */
+export const holdsControl = (text: string): boolean => /\p{Cc}/u.test(text);
+
+/** An address as the URL standard writes it, which every client and browser reads alike; another text as it is. */
+export const writtenUrl = (text: string): string =>
+  URL.canParse(text) ? new URL(text).href : text;
+
 /** Whether a page or an endpoint may be there. A name's addresses are not looked up. */
-export const isPublicHttps = (text: string, kindOf: AddressKindOf): boolean => {
+const isPublicHttps = (text: string, kindOf: AddressKindOf): boolean => {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text) || text.includes('#')) return false;
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') return false;
@@ -99,7 +107,13 @@ export const isPublicHttps = (text: string, kindOf: AddressKindOf): boolean => {
  * Why an endpoint may not have this address (gaps §20); undefined where it may. Over http only a literal
  * address of an allowed network. A name's addresses are checked at each connection.
  */
-export const urlProblem = (text: string, kindOf: AddressKindOf): string | undefined => {
-  if (text.length > URL_CHARACTERS_MAX) return `must be at most ${URL_CHARACTERS_MAX} characters`;
-  return isPublicHttps(text, kindOf) ? undefined : 'must be a public https address';
+export const urlProblem = (
+  text: string,
+  kindOf: AddressKindOf,
+  charactersMax = URL_CHARACTERS_MAX,
+): string | undefined => {
+  if (holdsControl(text)) return 'must not hold a control character';
+  if (Math.max(text.length, writtenUrl(text).length) > charactersMax)
+    return `must be at most ${charactersMax} characters`;
+  return isPublicHttps(text, kindOf) ? undefined : NOT_PUBLIC;
 };

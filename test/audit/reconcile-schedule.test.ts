@@ -385,7 +385,7 @@ test('the service runs it by RECONCILE_INTERVAL_MS, and its route compares a par
   ] as const)
     expect((await compared(query)).json).toMatchObject({ ok: true, operations });
   for (const [query, detail] of [
-    ['?since=yesterday', 'since must be a date-time'],
+    ['?since=yesterday', 'since must be a date-time, as in 2026-01-31T08:00:00Z'],
     [`?since=${later}&all=true`, 'all must not stand beside since'],
     ['?all=yes', 'all must be true or false'],
   ])

@@ -407,8 +407,11 @@ describe('docs/audit.md: malformed parameters', () => {
       '/payments?status=paid',
       'status must be one of PENDING, AUTHORIZED, CAPTURED, REFUNDED, VOIDED, FAILED',
     ],
-    ['/payments?from=yesterday', 'from must be a date-time'],
-    ['/payments/ID/state?at=9999-12-31T23:59:59-01:00', 'at must be a date-time'],
+    ['/payments?from=yesterday', 'from must be a date-time, as in 2026-01-31T08:00:00Z'],
+    [
+      '/payments/ID/state?at=9999-12-31T23:59:59-01:00',
+      'at must be a date-time, as in 2026-01-31T08:00:00Z',
+    ],
     ['/events/stream?from=here', 'from must be start, now or a position of the log'],
     ['/payments?cursor=nonsense', 'cursor must be the next of an earlier page'],
     ['/payments?statsu=CAPTURED', 'a parameter of another name is not known here'],

@@ -87,7 +87,7 @@ test('gaps §16: two persons end a contradiction, after which the provider is no
     'a letter',
   ];
   await runCli(word, env);
-  expect((await runCli(word, john)).stderr).toContain('The provider is asked on');
+  expect((await runCli(word, john)).stderr).toContain('The provider is asked again');
   // A process that starts asks at once.
   (await processes.open()).side.startSweep();
   await until('it is contradicted', async () =>

@@ -208,6 +208,55 @@ export const DIFFERENCES: readonly Difference[] = [
     to: '',
     reason: 'A 503 says for programs whether money may have moved (gaps §7).',
   },
+  {
+    names: /^docs\/openapi\.json$/,
+    from: /,\n( *)"(?:theShopperIsNeeded|byAToken|withMetadata|withResultsOf3DSecure|not)": \{\n(?:\1 .*\n)*\1\}|,\n *"minProperties": 1|,\n *"null"(?=\n *\])|,\n *null(?=\n *\])/g,
+    to: '',
+    reason:
+      'A create has examples with a token, with metadata and with 3-D Secure; schemas say what is exclusive and where null is taken.',
+  },
+  {
+    names: /^docs\/openapi\.json$/,
+    from: /"type": \[\n *("\w+")\n *\]/g,
+    to: '"type": $1',
+    reason: 'A type beside null.',
+  },
+  {
+    names: /^docs\/openapi\.json$/,
+    from: /,\n *\{\n *"name": "Additions to the contract",?\n *\}/g,
+    to: '',
+    reason: 'The list of payments is under the tag of payments.',
+  },
+  {
+    names: /^docs\/openapi\.json$/,
+    from: /"Additions to the contract"/g,
+    to: '"Payments"',
+    reason: 'The list of payments is under the tag of payments.',
+  },
+  {
+    names: /./,
+    from: /This address does not know this method\./g,
+    to: 'This method is not allowed here.',
+    reason: 'The message of METHOD_NOT_ALLOWED says what is not allowed.',
+  },
+  {
+    names: /./,
+    from: /The payment violates a business rule\./g,
+    to: 'A business rule forbids this.',
+    reason: 'BUSINESS_RULE_VIOLATION also rejects what is no payment.',
+  },
+  {
+    names: /^docs\/openapi(-audit)?\.json$/,
+    from: /(?<="\/(?:ops\/v1\/(?:settings|unresolved|parked|log|projections|topics\/parked[^"]*)|api\/v1\/webhook-endpoints)": \{\n(?: {6}.*\n)*) {10}"4(?:00|22)": \{\n(?: {12}.*\n)* {10}\},\n/g,
+    to: '',
+    reason: 'A parameter that is not known is rejected by each list, and a retry without a broker.',
+  },
+  {
+    names: /^audit\/.*\/state\//,
+    from: /, as in 2026-01-31T08:00:00Z/g,
+    to: '',
+    reason: 'What is said of a malformed moment has an example.',
+  },
 ];
 
 const replaced = (differences: readonly Difference[], name: string, text: string): string =>

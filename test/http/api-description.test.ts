@@ -72,6 +72,81 @@ describe('what is described is what happens', () => {
     }
   });
 
+  test('nothing is described by being an addition, and each tag makes a good name of a module', () => {
+    for (const document of documents) {
+      expect(JSON.stringify(document)).not.toContain('An addition');
+      for (const { name } of document.tags) expect(name).toMatch(/^[A-Z][a-z]+$/);
+    }
+  });
+
+  describe('a create', () => {
+    const ajv = new Ajv2020({ strict: false });
+    formats.default(ajv);
+    ajv.addSchema({ $id: 'api', components: description.components });
+    const fits = (name: string, body: object) =>
+      ajv.validate(`api#/components/schemas/${name}`, body);
+    const { examples } =
+      description.paths['/api/v1/payments'].post.requestBody.content['application/json'];
+    const requests = Object.values(examples as Record<string, { value: CreateBody }>).map(
+      ({ value }) => value,
+    );
+    type CreateBody = { paymentMethod: { card: object }; metadata?: object };
+    const cards = requests.map(({ paymentMethod }) => paymentMethod.card);
+    const withCard = (card: object, more: object = {}) => ({
+      ...requests[0],
+      ...more,
+      paymentMethod: { type: 'CARD', card },
+    });
+
+    test.each(['number', 'token', 'authentication', 'threeDSecure'])(
+      'has an example with %s',
+      (field) => {
+        expect(cards.filter((card) => field in card)).not.toEqual([]);
+      },
+    );
+
+    test('has an example with metadata', () => {
+      expect(requests.filter(({ metadata }) => metadata !== undefined)).not.toEqual([]);
+    });
+
+    test('fits with number or token and with threeDSecure or authentication, never with both', () => {
+      const [number, token] = [
+        { number: '4242424242424242', holderName: 'A', expiryMonth: '12', expiryYear: '2030' },
+        { token: 'tok_visa', holderName: 'A' },
+      ];
+      const asking = { authentication: { returnUrl: 'https://shop.example/' } };
+      const threeDSecure = cards.find((card) => 'threeDSecure' in card);
+      const byMerchant = { source: { storeId: 's', initiatedBy: 'MERCHANT' } };
+      for (const card of [number, token, { ...token, ...asking }, { ...number, ...asking }])
+        expect([card, fits('PaymentRequest', withCard(card))]).toEqual([card, true]);
+      expect(fits('PaymentRequest', withCard(token, byMerchant))).toBe(true);
+      expect(fits('PaymentRequest', withCard({ ...number, ...token }))).toBe(false);
+      expect(fits('PaymentRequest', withCard({ ...token, cvv: '123' }))).toBe(false);
+      expect(fits('PaymentRequest', withCard({ ...threeDSecure, ...asking }))).toBe(false);
+      expect(fits('PaymentRequest', withCard({ ...token, ...asking }, byMerchant))).toBe(false);
+    });
+
+    test('a resend fits with exactly one of since and eventId', () => {
+      const [since, eventId] = ['2026-01-31T08:00:00Z', '00000000-0000-4000-8000-000000000000'];
+      const bodies = [{ since }, { eventId }, { since, eventId }, {}];
+      expect(bodies.map((body) => fits('WebhookResend', body))).toEqual([true, true, false, false]);
+    });
+
+    test('null, which counts as absent, fits where a field may be left out', () => {
+      const nulls = {
+        descriptor: null,
+        captureNow: null,
+        goodsType: null,
+        merchantReference: null,
+      };
+      expect(fits('PaymentRequest', { ...requests[0], ...nulls })).toBe(true);
+      expect(fits('PaymentRequest', { ...requests[0], amount: null })).toBe(false);
+      expect(fits('WebhookEndpointChange', { status: null, url: null })).toBe(true);
+      expect(fits('CaptureRequest', { reason: null })).toBe(true);
+      expect(fits('CaptureRequest', { captureAmount: null })).toBe(false);
+    });
+  });
+
   test('null is described where it is taken for an array', () => {
     const { productItems, previousFailures } =
       description.components.schemas.PaymentRequest.properties;

@@ -98,6 +98,20 @@ describe('the provider wants the shopper', () => {
     },
   );
 
+  test.each([
+    [
+      'https://日本.example/戻る?a=é\u2028',
+      'https://xn--wgv71a.example/%E6%88%BB%E3%82%8B?a=%C3%A9%E2%80%A8',
+    ],
+    ['HTTPS://Shop.example:443/a/../b ', 'https://shop.example/b'],
+    ['http://127.0.0.1:3000', 'http://127.0.0.1:3000/'],
+  ])('%s is sent to the provider as the URL standard writes it', async (returnUrl, written) => {
+    const response = await create(service, undefined, bodyOf({ authentication: { returnUrl } }));
+    expect(service.faults.calls.at(-1)).toMatchObject({ authentication: { returnUrl: written } });
+    const led = await press(nextOf(response)?.url, 'authenticate');
+    expect([led.status, led.headers.get('location')]).toEqual([303, written]);
+  });
+
   test('who fails is led back, and the payment is declined', async () => {
     const response = await create(service);
     expect((await press(nextOf(response)?.url, 'fail')).status).toBe(303);
@@ -151,6 +165,18 @@ describe('400', () => {
       `${DETAIL}.returnUrl must be a public https address`,
     ],
     ['no address at all', at('shop'), {}, `${DETAIL}.returnUrl must be a public https address`],
+    ...['\r\nx', '\n', '\t', '\0', '\u0085'].map((control): [string, object, object, string] => [
+      `a control character: ${JSON.stringify(control)}`,
+      at(`https://shop.example/back${control}`),
+      {},
+      `${DETAIL}.returnUrl must not hold a control character`,
+    ]),
+    [
+      'too long once it is written as the URL standard does',
+      at(`https://shop.example/${'é'.repeat(40)}`),
+      {},
+      `${DETAIL}.returnUrl must be at most 255 characters`,
+    ],
     [
       'too long',
       at(`https://shop.example/${'x'.repeat(255)}`),

@@ -418,7 +418,7 @@ describe('gaps §3: details of a rejected create', () => {
     [
       ['previousFailures', 0, 'timestamp'],
       '2026-02-30T10:00:00Z',
-      ['previousFailures[0].timestamp must be a date-time'],
+      ['previousFailures[0].timestamp must be a date-time, as in 2026-01-31T08:00:00Z'],
     ],
     [['source'], {}, ['source.storeId is required']],
     [['source', 'initiatedBy'], 'BOT', ['source.initiatedBy must be one of CONSUMER, MERCHANT']],

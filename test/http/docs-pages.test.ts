@@ -233,6 +233,24 @@ test('gaps §1: the known routes are exactly those that the embedded service ser
   }
 });
 
+test.each([
+  ...['unresolved', 'parked', 'log', 'settings', 'projections', 'webhook-endpoints', 'topics'],
+  'topics/parked',
+])('a mistyped parameter of /ops/v1/%s is 400, and no empty list', async (list) => {
+  const asOperator = { token: await token('*', 'ops:admin') };
+  const ask = (query: string) =>
+    service.ask('GET', `/ops/v1/${list}${query}`, undefined, asOperator);
+  expectError(await ask('?stauts=OPEN'), 400, 'INVALID_REQUEST', [
+    'a parameter of another name is not known here',
+  ]);
+  expect((await ask('')).status).toBe(200);
+});
+
+test('a mistyped parameter of the list of webhook endpoints is 400', async () => {
+  const { status } = await service.ask('GET', '/api/v1/webhook-endpoints?stauts=DISABLED');
+  expect(status).toBe(400);
+});
+
 test('gaps §1: a process that serves none of them rejects another method of a route or page with 405', async () => {
   const app = buildApp({
     log: silentLog,

@@ -355,6 +355,15 @@ describe('gaps §1: addresses and methods', () => {
   });
 });
 
+test('gaps §1: where one slash too many leads to another address, the 405 says so', async () => {
+  const response = await raw(request('POST /api/v1/payments/?x=1'));
+  expectError(response, 405, 'METHOD_NOT_ALLOWED');
+  expect(JSON.parse(response.body).details).toEqual([
+    'this address takes GET',
+    'without the slash at its end it takes this method',
+  ]);
+});
+
 test('gaps §1: HEAD is 405 too', async () => {
   const response = await raw(request('HEAD /api/v1/payments/x'));
   expect([response.status, response.headers.allow, response.body]).toEqual([405, 'GET', '']);

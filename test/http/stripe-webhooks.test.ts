@@ -112,7 +112,7 @@ describe('what is heard', () => {
   test.each(['', 'not JSON', '[]', '{}', '{"data":{"object":"x"}}'])(
     'a signed body that is no event is 400: %p',
     async (body) => {
-      expectError(await deliver(body), 400, 'INVALID_REQUEST', ['the body is no event']);
+      expectError(await deliver(body), 400, 'INVALID_REQUEST', ['the body is not a Stripe event']);
     },
   );
 });

@@ -4,7 +4,9 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { InMemorySpanExporter, type ReadableSpan } from '@opentelemetry/sdk-trace';
-import { tracedFeed } from '../../projector/traces.ts';
+import type { Projection } from '../../projector/projection.ts';
+import { tracedFeed, tracedProjection } from '../../projector/traces.ts';
+import type { LogEvent } from '../../shared/event-store/port.ts';
 import type { Log } from '../../shared/runtime/log.ts';
 import { openTraces, type Traces } from '../../shared/runtime/traces.ts';
 import {
@@ -16,6 +18,7 @@ import {
 import { APPROVED, type InProcess, openInProcess, token } from '../support/in-process.ts';
 import { memoryFeed } from '../support/memory-feed.ts';
 import { type Collector, startCollector } from '../support/otlp-collector.ts';
+import { created, newEvent } from '../support/payment-events.ts';
 import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
@@ -148,6 +151,26 @@ describe('one payment that a client creates in a trace of its own', () => {
       '0af7651916cd43dd8448eb211c80319c',
     ]);
     expect(span?.attributes['messaging.batch.message_count']).toBe(3);
+  });
+
+  test('has one span at the read models, however often its batch is tried', async () => {
+    const tries: number[] = [];
+    const projection = tracedProjection({
+      events: async (events: LogEvent[]) => {
+        tries.push(events.length);
+        if (tries.length < 3) throw new Error('the read models are out of reach');
+      },
+    } as unknown as Projection);
+    const event = newEvent(created(), new Date().toISOString());
+    const context = { ...event.context, traceparent: SENT };
+    const stored = [{ ...event, context }] as unknown as LogEvent[];
+    const before = named('project PaymentCreated').length;
+    for (const _ of [1, 2]) await expect(projection.events(stored)).rejects.toThrow('out of reach');
+    await projection.events(stored);
+    await traces.flush();
+    const spans = named('project PaymentCreated').slice(before);
+    expect(spans.map(({ attributes }) => attributes)).toEqual([{ 'payments.attempt': 3 }]);
+    expect(tries).toHaveLength(3);
   });
 
   test('a fault of ours is a failed span, a rejection is none', async () => {

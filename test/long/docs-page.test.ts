@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
+import { seriousViolations } from '../support/accessibility.ts';
 import { launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
 import { describeUnless } from '../support/describe-driver.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -41,7 +42,10 @@ describeUnless(missing, 'the API page', () => {
     const response = page.locator(`${operation(id)} .live-responses-table tbody`);
     await response.waitFor();
     const status = await response.locator('.response-col_status').innerText();
-    return [status.trim(), await response.locator('.highlight-code code').first().innerText()];
+    return [
+      status.trim(),
+      await response.locator('.highlight-code .microlight').first().innerText(),
+    ];
   };
 
   test('the token moves from the address bar to the bearer box, and is stored nowhere', async () => {
@@ -86,6 +90,24 @@ describeUnless(missing, 'the API page', () => {
       for (const words of await page.locator('.opblock-tag small').all()) {
         expect((await words.boundingBox())?.width).toBeGreaterThan(200);
       }
+    },
+  );
+
+  test.each(['/openapi.json', '/openapi-audit.json'])(
+    '%s has no serious violation of accessibility, closed and open',
+    async (document) => {
+      const { page } = await openPage(browser, service.url, { bypassCSP: true });
+      await page.goto(`${service.url}/docs`);
+      await page.selectOption('#document', document);
+      const own = operation(document === '/openapi.json' ? 'createPayment' : 'paymentEvents');
+      await page.waitForSelector(own);
+      expect(await seriousViolations(page)).toEqual([]);
+      expect(await page.locator('main').count()).toBe(1);
+      await page.click(`${own} .opblock-summary-control`);
+      await page.waitForSelector(`${own} .responses-table .microlight`);
+      expect(await seriousViolations(page)).toEqual([]);
+      // Each level begins below the one before: the title, what belongs together, one part of it.
+      expect(await page.locator('.opblock-tag:not([aria-level="2"])').count()).toBe(0);
     },
   );
 

@@ -125,7 +125,20 @@ describe('POST /ops/v1/topics/parked/{paymentId}/retry', () => {
     expectWhole(feed.stored('events'), events as Parameters<typeof expectWhole>[1]);
   });
 
-  test('a relay that is off, stands by, backs off or has halted says so, and sends nothing', async () => {
+  test('waiting sets no broker: without one the retry is 422', async () => {
+    const app = await served(noRelay());
+    for (const path of ['/pay_0/retry', '/retry']) {
+      const { status, headers, json } = await ask(app, 'POST', path);
+      expect([status, json.error, headers['retry-after']]).toEqual([
+        422,
+        'BUSINESS_RULE_VIOLATION',
+        undefined,
+      ]);
+      expect(json.details).toEqual([expect.stringContaining('no broker is set')]);
+    }
+  });
+
+  test('a relay that stands by, backs off or has halted says so, and sends nothing', async () => {
     const rejected = async (relay: Relay) => {
       const app = await served(relay);
       const { status, headers, json } = await ask(app, 'POST', '/pay_0/retry');
@@ -137,10 +150,6 @@ describe('POST /ops/v1/topics/parked/{paymentId}/retry', () => {
       });
       return { code: headers.rejection, details: json.details.join() };
     };
-    expect(await rejected(noRelay())).toEqual({
-      code: 'RELAY_NOT_READY',
-      details: expect.stringContaining('no broker is set'),
-    });
     const store = await damaged(1);
     const checkpoint = memoryDocument();
     const { relay, feed } = relayOver({ store, checkpoint });

@@ -394,7 +394,8 @@ describe('faults, late responses: the event log keeps the outcome that came firs
     expect((await processes.state(id)).status).toBe('AUTHORIZED');
     expect(a.lines).toContainEqual({
       level: 'error',
-      message: 'the provider answered other than what is recorded; reconcile with its ledger',
+      message:
+        'the provider reported another outcome than the recorded one; reconcile with its ledger',
       fields: { paymentId: id, operation: 'capture', recorded: 'DECLINED', provider: 'APPROVED' },
     });
   });

@@ -89,6 +89,10 @@ test("a merchant's year: nothing is lost by an outage, a rotation, a disabling o
   await untilSent(world, 8);
   await pass(world, 20 * HOUR, 5 * MINUTE);
   expect(world.deliverer.status().endpoints).toMatchObject({ FAILING: 1, ENABLED: 0 });
+  const { attempts } = world.deliveries;
+  const latest = (await attempts(endpointId, { limit: 1_000 })).map(({ attempt }) => attempt);
+  expect(latest[0]).toMatchObject({ outcome: 'RETRYING', nextAt: null });
+  expect(latest.findLast(({ status }) => status === 500)?.nextAt).not.toBeNull();
   // At most one request each five minutes, give or take the jitter.
   expect(world.sent.length).toBeLessThan(20 * 13 + 20);
   world.outcome = undefined;

@@ -323,6 +323,8 @@ describe('registration', () => {
     ['https://shop.example/4242424242424242/../hook', CARD],
     ['https://shop.example\\4242424242424242', CARD],
     [`https://shop.example/${'a'.repeat(2048)}`, 'must be at most 2048 characters'],
+    ['https://shop.example/hook\n', 'must not hold a control character'],
+    ['https://shop.example/4242/./4242/./4242/./4242', CARD],
     ['', 'is required'],
   ])('an address is rejected: %#', async (url, problem) => {
     const { status, json } = await ask('POST', ENDPOINTS, { url });
@@ -335,6 +337,16 @@ describe('registration', () => {
       expect((await ask('POST', ENDPOINTS, { url })).status).toBe(201);
     },
   );
+
+  test('an address is kept, shown and sent to as the URL standard writes it', async () => {
+    const written = 'https://xn--wgv71a.example/hook';
+    const { status, json } = await ask('POST', ENDPOINTS, { url: 'HTTPS://日本.example:443/hook' });
+    expect([status, json.url]).toEqual([201, written]);
+    const endpoint = json as unknown as Endpoint;
+    expect(await show(endpoint)).toMatchObject({ url: written });
+    const changed = await ask('PATCH', at(endpoint), { url: 'https://shop.example/a/../b' });
+    expect(changed.json.url).toBe('https://shop.example/b');
+  });
 
   test.each([
     [{ url: null }, 'url is required'],

@@ -31,7 +31,7 @@ const rejectRate = (reply: FastifyReply, seconds: number): void => {
   });
 };
 
-const UNCHECKED = ['the keys that tokens are checked with are out of reach'];
+const UNCHECKED = ["the token issuer's keys cannot be loaded"];
 
 const rejectScope = (reply: FastifyReply, { merchantId }: Principal, scope: Scope): void => {
   const why =

@@ -189,7 +189,7 @@ const MERCHANT_SCOPES: readonly Scope[] = ['payments:read', 'payments:write', 'w
 
 export const isOfMerchants = (scope: Scope): boolean => MERCHANT_SCOPES.includes(scope);
 
-/** A merchant's rights need no scope but a single merchant; others are given by name (gaps §10). */
+/** A one-merchant token without scopes has all merchant scopes; other scopes are given by name (gaps §10). */
 export const mayUse = ({ merchantId, scopes }: Principal, scope: Scope): boolean => {
   if (!isOfMerchants(scope)) return scopes?.has(scope) === true;
   return merchantId !== '*' && (scopes === undefined || scopes.has(scope));

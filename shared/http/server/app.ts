@@ -93,6 +93,7 @@ const decodable = ({ url = '/' }: { url?: string | undefined }): string => {
 };
 
 const WHERE_TO_LOOK = 'payments are at /api/v1/payments; /docs lists every address';
+const ONE_SLASH_TOO_MANY = 'without the slash at its end it takes this method';
 const SERVED_ELSEWHERE = 'another process serves this address: send requests to the gateway';
 
 const addRefusals = (app: FastifyInstance, { servedElsewhere }: AppOptions): void => {
@@ -103,7 +104,10 @@ const addRefusals = (app: FastifyInstance, { servedElsewhere }: AppOptions): voi
     if (methods.length === 0) return reject(reply, 'NOT_FOUND', [WHERE_TO_LOOK]);
     if (methods.includes(request.method)) return reject(reply, 'NOT_FOUND', [SERVED_ELSEWHERE]);
     const allow = methods.join(', ');
-    return reject(reply, 'METHOD_NOT_ALLOWED', [`this address takes ${allow}`], { allow });
+    const withoutSlash = (request.raw.url ?? '').replace(/\/(?=\?|$)/, '');
+    const details = [`this address takes ${allow}`];
+    if (methodsOf(withoutSlash).includes(request.method)) details.push(ONE_SLASH_TOO_MANY);
+    return reject(reply, 'METHOD_NOT_ALLOWED', details, { allow });
   };
   app.setNotFoundHandler(rejectUnknown);
   app.addHook('onRequest', (request, reply, done) => {

@@ -52,7 +52,8 @@ const open = async (options: Partial<SqliteEventStoreOptions> = {}): Promise<Sql
   store = await openSqliteEventStore({ file, ...options });
   return store;
 };
-const append = (to: SqliteEventStore, stream: string, events = [newEvent(created())]) =>
+const begun = (stream: string) => newEvent(created({ paymentId: stream.slice('payment-'.length) }));
+const append = (to: SqliteEventStore, stream: string, events = [begun(stream)]) =>
   to.append(stream, 'none', events);
 
 /** Another program with the file in its hands. */
@@ -223,7 +224,7 @@ describe('group commit', () => {
   test('positions are 1, 2, 3, ... in the order of the log', async () => {
     expect(opened().lastPosition()).toBeNull();
     const appends = [1, 2, 3].map((n) =>
-      append(opened(), `payment-first-${n}`, [newEvent(created()), newEvent(authorized())]),
+      append(opened(), `payment-first-${n}`, [begun(`payment-first-${n}`), newEvent(authorized())]),
     );
     const positions = (await Promise.all(appends)).flat().map(({ position }) => position);
     expect(positions).toEqual(['1', '2', '3', '4', '5', '6']);
@@ -244,7 +245,7 @@ describe('group commit', () => {
     const [stale, before, copy, twice, after] = await Promise.allSettled([
       append(opened(), 'payment-0'),
       append(opened(), 'payment-1'),
-      append(opened(), 'payment-2', [newEvent(created()), copied]),
+      append(opened(), 'payment-2', [begun('payment-2'), copied]),
       append(opened(), 'payment-3', [copied, copied]),
       append(opened(), 'payment-4'),
     ]);

@@ -52,6 +52,21 @@ describe('provider.md: the simulator over HTTP', () => {
     expect(await call('PUT', '/operations/a2', sale)).toEqual({ status: 409, body: fenced });
   });
 
+  test('a shopper is led back to an address with letters that no header takes', async () => {
+    const asking = {
+      ...sale,
+      card: { ...card, number: '4000000000003220' },
+      authentication: { returnUrl: 'https://日本.example/é' },
+    };
+    const { body } = await call('PUT', '/operations/a1', asking);
+    const { pathname } = new URL(body.nextAction.url);
+    const led = await app.inject({ method: 'POST', url: `${pathname}/authenticate` });
+    expect([led.statusCode, led.headers.location]).toEqual([
+      303,
+      'https://xn--wgv71a.example/%C3%A9',
+    ]);
+  });
+
   test('4210: 409 with the fence, which is recorded', async () => {
     const unreachable = { ...sale, card: { ...card, number: '4000000000004210' } };
     const fenced = { operationId: 'a1', outcome: 'FENCED' };
