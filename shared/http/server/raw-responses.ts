@@ -54,7 +54,8 @@ export const isLeftUnread = async (request: IncomingMessage): Promise<boolean> =
   return !request.complete;
 };
 
-type Rejection = { status: number; detail: string };
+/** INVALID_REQUEST unless it says another code. */
+type Rejection = { status: number; detail: string; code?: ErrorCode };
 
 const BROKEN = { status: 400, detail: 'the request is not well-formed HTTP' };
 const REFUSALS: Readonly<Record<string, Rejection>> = {
@@ -65,11 +66,12 @@ const REFUSALS: Readonly<Record<string, Rejection>> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: 413, detail: 'the chunk extensions are too large' },
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, detail: 'the request did not arrive in time' },
 };
-const NO_TUNNEL = { status: 405, detail: 'CONNECT is not supported' };
+const NO_TUNNEL: Rejection = {
+  status: 405,
+  detail: 'CONNECT is not supported',
+  code: 'METHOD_NOT_ALLOWED',
+};
 const NO_EXPECTATION = { status: 417, detail: 'the Expect header must be 100-continue' };
-
-const codeOf = (rejection: Rejection): ErrorCode =>
-  rejection === NO_TUNNEL ? 'METHOD_NOT_ALLOWED' : 'INVALID_REQUEST';
 
 export const responseHeaders = (requestId: string): Record<string, string> => ({
   'cache-control': 'no-store',
@@ -77,16 +79,16 @@ export const responseHeaders = (requestId: string): Record<string, string> => ({
   'request-id': requestId,
 });
 
-const headersOf = (rejection: Rejection, body: string): Record<string, string> => ({
+const headersOf = ({ code = 'INVALID_REQUEST' }: Rejection, body: string) => ({
   ...responseHeaders(newUlid()),
-  link: helpLink(codeOf(rejection)),
+  link: helpLink(code),
   'content-type': JSON_TYPE,
   'content-length': String(Buffer.byteLength(body)),
   connection: 'close',
 });
 
-const bodyOf = (rejection: Rejection): string =>
-  errorBody(codeOf(rejection), [rejection.detail], new Date().toISOString());
+const bodyOf = ({ code = 'INVALID_REQUEST', detail }: Rejection): string =>
+  errorBody(code, [detail], new Date().toISOString());
 
 const responseText = (rejection: Rejection): string => {
   const body = bodyOf(rejection);
