@@ -5,7 +5,7 @@ import { isUnreadableOf } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Recorder } from '../../shared/http/access-recorder.ts';
 import type { Principal } from '../../shared/http/auth/principal.ts';
-import { errorBody, RETRY_LATER, reject } from '../../shared/http/errors.ts';
+import { type ErrorCode, errorBody, RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { okJson, type RoutesOf, routeWith, sendJson } from '../../shared/http/route.ts';
 import {
   accepts,
@@ -15,6 +15,7 @@ import {
   serverSent,
 } from '../../shared/http/server/streams.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import { onError } from '../../shared/runtime/error-text.ts';
 import type { CommandDeps } from '../deps.ts';
@@ -30,15 +31,28 @@ export type ReconcileDeps = {
 };
 
 const NO_LEDGER = ["the provider's ledger cannot be read now; nothing was changed"];
+const NO_READ_MODELS = [
+  'the read models cannot be read now, and they alone know a payment that was removed from the log; nothing was changed',
+];
+
+/** Throws any other error. */
+const whyFailed = (error: unknown): [code: ErrorCode, details: string[]] => {
+  if (error instanceof LedgerUnavailable) return ['PROVIDER_UNAVAILABLE', NO_LEDGER];
+  if (error instanceof ReadModelsUnavailable) return ['SERVICE_UNAVAILABLE', NO_READ_MODELS];
+  throw error;
+};
 
 async function* resultTexts(
   compare: () => Promise<contract.Reconciliation>,
 ): AsyncGenerator<string> {
-  const failed = onError(LedgerUnavailable, () => {
-    const body = errorBody('PROVIDER_UNAVAILABLE', NO_LEDGER, new Date().toISOString());
-    return serverSent('failed', JSON.parse(body));
-  });
-  yield await compare().then((result) => serverSent('result', result), failed);
+  yield await compare().then(
+    (result) => serverSent('result', result),
+    (error: unknown) => {
+      const [code, details] = whyFailed(error);
+      const body = errorBody(code, details, new Date().toISOString());
+      return serverSent('failed', JSON.parse(body));
+    },
+  );
 }
 
 const route = routeWith<ReconcileDeps>();
@@ -60,9 +74,7 @@ export const RECONCILE_ROUTES = {
         return deps.streams.send(reply, EVENT_STREAM, () => resultTexts(compare), KEEP_ALIVE);
       return compare().then(
         (result) => sendJson(reply, result),
-        onError(LedgerUnavailable, () =>
-          reject(reply, 'PROVIDER_UNAVAILABLE', NO_LEDGER, RETRY_LATER),
-        ),
+        (error: unknown) => reject(reply, ...whyFailed(error), RETRY_LATER),
       );
     },
   }),

@@ -14,6 +14,7 @@ import {
   type SqliteEventStore,
 } from '../../shared/event-store/sqlite/event-store.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
+import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ParkedPayment } from '../../shared/read-models/port.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { openInProcess, token } from '../support/in-process.ts';
@@ -80,7 +81,7 @@ const scheduled = async (
     },
     respond: async (): Promise<Page> => ({ entries: [ENTRY], next: null }),
   };
-  const parked: ParkedPayment[] = [];
+  const parked = { list: [] as ParkedPayment[], read: async () => parked.list };
   const metrics = createMetrics();
   const record = openCheckRecord(documents.record, nowMs);
   const seen = { looks: [] as (number | undefined)[], again: [] as Difference[], stands: true };
@@ -94,7 +95,7 @@ const scheduled = async (
       return seen.stands;
     },
     onNeverSent: async () => undefined,
-    readModels: { parked: async () => parked },
+    readModels: { parked: () => parked.read() },
     untoldDisputes: async () => [],
     askAboutUntold: async () => false,
     lookElsewhere: async (lastMs) => {
@@ -161,12 +162,34 @@ describe('the log is compared with the ledger on a schedule', () => {
     const { reconciling, parked } = await scheduled([created(), authorized()]);
     expect(await reconciling.compare(WINDOW)).toMatchObject({ ok: true });
     const reason = 'deleted at the server of the event store';
-    parked.push({ paymentId: 'pay_gone', revision: 2, reason, since: '2026-01-01T00:00:00.000Z' });
+    parked.list.push({
+      paymentId: 'pay_gone',
+      revision: 2,
+      reason,
+      since: '2026-01-01T00:00:00.000Z',
+    });
     expect(await reconciling.compare(WINDOW)).toMatchObject({
       ok: false,
       unreadable: 1,
       unreadableEvents: [{ paymentId: 'pay_gone', position: '', revision: 2, reason }],
     });
+  });
+
+  test.each<['log' | 'stream', string]>([
+    ['log', 'agrees'],
+    ['stream', 'is rejected'],
+  ])('without read models a comparison of a log checked by %s %s', async (guarantee, what) => {
+    const store = memoryEventStore() as EventStore;
+    const stored = { ...store.stored, guarantee };
+    const { reconciling, parked } = await scheduled([created(), authorized()], {
+      store: { ...store, stored },
+    });
+    parked.read = () => Promise.reject(new ReadModelsUnavailable('not reached'));
+    const compared = reconciling.compare(WINDOW).then(
+      ({ ok }) => (ok ? 'agrees' : 'differs'),
+      (error: Error) => (error instanceof ReadModelsUnavailable ? 'is rejected' : error),
+    );
+    expect(await compared).toBe(what);
   });
 
   test('an operation that recovery still asks for is counted, and is no error line', async () => {
