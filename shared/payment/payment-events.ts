@@ -69,7 +69,7 @@ const failure = {
   networkDeclineCode: networkCode.optional(),
   networkAdviceCode: networkCode.optional(),
 };
-const failureData = z.strictObject(failure);
+export const failureData = z.strictObject(failure);
 export type FailureData = z.infer<typeof failureData>;
 
 const address = z.strictObject({
@@ -141,7 +141,7 @@ export const paymentDetails = z.strictObject({
 export type PaymentDetails = z.infer<typeof paymentDetails>;
 
 /** The results of a 3-D Secure authentication (gaps §21), without the cryptogram: it is kept nowhere. */
-const threeDSecure = z.strictObject({
+export const threeDSecure = z.strictObject({
   version: z.enum(THREE_D_SECURE_VERSIONS),
   eci: z.string().regex(ECI),
   transactionId: z.string().regex(UUID),

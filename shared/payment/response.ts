@@ -12,7 +12,6 @@ import {
   refundAt,
   refundableAmount,
   type Transaction,
-  type TransactionType,
   transactionId,
   type UnresolvedIntents,
 } from './payment-response.ts';
@@ -70,7 +69,7 @@ const created = (
 };
 
 /** The attempt that an event ends, or shows to have been made elsewhere. */
-const ATTEMPTS: Record<(FollowingEvent | LaterEvent)['type'], TransactionType | undefined> = {
+const ATTEMPTS: Record<(FollowingEvent | LaterEvent)['type'], Transaction['type'] | undefined> = {
   PaymentAuthorized: 'AUTH',
   PaymentFailed: 'AUTH',
   PaymentCaptured: 'CAPTURE',

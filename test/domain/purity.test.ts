@@ -11,6 +11,7 @@ const ALLOWED: Record<string, string[]> = {
   'events.ts': ['zod'],
   'event-fields.ts': ['zod'],
   'payment-events.ts': ['zod'],
+  'payment-response.ts': ['zod'],
   'seal-events.ts': ['zod'],
   'webhook-events.ts': ['zod'],
   'card-ranges.ts': ['card-validator'],
