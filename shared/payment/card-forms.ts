@@ -19,12 +19,3 @@ export const CRYPTOGRAM =
   /^(?:[A-Za-z0-9+/]{4}){6,7}(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)$/;
 /** The directory server's id of the authentication. */
 export const UUID = /^[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$/;
-
-/** The results as a request gives them; the cryptogram lives in memory for one provider call. */
-export type ThreeDSecure = {
-  version: (typeof THREE_D_SECURE_VERSIONS)[number];
-  eci: string;
-  cryptogram: string;
-  transactionId: string;
-  exemption?: (typeof EXEMPTIONS)[number] | undefined;
-};

@@ -3,9 +3,8 @@
  * call (gaps §4). Nothing here is ever stored, logged or hashed.
  */
 import { inspect } from 'node:util';
-import type { ThreeDSecure } from './card-forms.ts';
 import { brandOf, type CardBrand } from './card-ranges.ts';
-import type { MaskedCard } from './payment-events.ts';
+import type { MaskedCard, ThreeDSecure } from './payment-events.ts';
 
 /** Of the results of 3-D Secure the cryptogram is not kept (gaps §21). */
 type Authenticated = { threeDSecure?: ThreeDSecure | undefined };

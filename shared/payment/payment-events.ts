@@ -148,6 +148,9 @@ export const threeDSecure = z.strictObject({
   exemption: z.enum(EXEMPTIONS).optional(),
 });
 
+/** As a request gives them; the cryptogram lives in memory for one provider call. */
+export type ThreeDSecure = z.infer<typeof threeDSecure> & { cryptogram: string };
+
 /** The one masked form of a card (gaps §4); `bin` is absent where a token's provider tells none. */
 export const maskedCard = z.strictObject({
   bin: z
