@@ -168,18 +168,13 @@ const ADVICE: Partial<Record<FailureCode, Failure['advice']>> = {
 export const adviceOf = ({ failureCode, advice }: FailureData): Failure['advice'] =>
   advice ?? ADVICE[failureCode] ?? 'RETRY_LATER';
 
+const FAILURE_FIELDS = Object.keys(failureData.shape) as (keyof FailureData)[];
+
 /** Copies the given fields of a failure and no others. */
-export const givenFailure = (failure: FailureData): FailureData => {
-  const { failureCode, providerFailureCode, advice, networkDeclineCode, networkAdviceCode } =
-    failure;
-  return {
-    failureCode,
-    ...(providerFailureCode && { providerFailureCode }),
-    ...(advice && { advice }),
-    ...(networkDeclineCode && { networkDeclineCode }),
-    ...(networkAdviceCode && { networkAdviceCode }),
-  };
-};
+export const givenFailure = (failure: FailureData): FailureData =>
+  Object.fromEntries(
+    FAILURE_FIELDS.flatMap((field) => (failure[field] ? [[field, failure[field]]] : [])),
+  ) as FailureData;
 
 export const failureOf = (data: FailureData): Failure => {
   const advice = adviceOf(data);
@@ -189,12 +184,6 @@ export const failureOf = (data: FailureData): Failure => {
 /** An intent that waits for the shopper is not unresolved (gaps §21). */
 export const intentsWithoutOutcome = (unresolved: UnresolvedIntents): UnresolvedIntents =>
   unresolved.filter((o) => o.confirmation === undefined && o.waitsUntil === undefined);
-
-/** True when the operation, or any if none is given, has an intent and no outcome. */
-export const hasUnresolvedIntent = (unresolved: UnresolvedIntents, operationId?: string): boolean =>
-  intentsWithoutOutcome(unresolved).some(
-    (o) => operationId === undefined || o.operationId === operationId,
-  );
 
 type Amounts = Pick<PaymentResponse, 'capturedAmount' | 'refundedAmount' | 'disputes'>;
 

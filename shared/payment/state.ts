@@ -3,7 +3,7 @@ import type { RequestIdentity } from './event-fields.ts';
 import type { FinalOutcome } from './outcome.ts';
 import type { EventData, PlacedEvent } from './payment-events.ts';
 import type { PaymentReadModel, PaymentResponse } from './payment-response.ts';
-import { confirmationAfter, noteMisfit, project, requireFit, withoutIntent } from './response.ts';
+import { noteMisfit, project, requireFit, withoutIntent } from './response.ts';
 import {
   type Confirmation,
   type IntentEvent,
@@ -24,7 +24,7 @@ export const evolve = (state: PaymentState | undefined, next: PlacedEvent): Paym
     ...readModel.response,
     merchantId: readModel.merchantId,
     readModel,
-    operations: operationsAfter(state?.operations ?? [], next),
+    operations: operationsAfter(state?.operations ?? [], next, readModel),
     observedRefunds: observedAfter(state?.observedRefunds, event),
   };
 };
@@ -37,7 +37,11 @@ export const foldState = (events: Iterable<PlacedEvent>): PaymentState | undefin
 };
 
 /** The operations after an event that fits the read model. */
-const operationsAfter = (operations: Operation[], { event, revision, time }: PlacedEvent) => {
+const operationsAfter = (
+  operations: Operation[],
+  { event, revision, time }: PlacedEvent,
+  { unresolved }: PaymentReadModel,
+): Operation[] => {
   if (isIntent(event)) return [...operations, begun(event, revision)];
   const { operationId } = event.data;
   if (event.type === 'PaymentAuthorizationExpiring')
@@ -48,14 +52,15 @@ const operationsAfter = (operations: Operation[], { event, revision, time }: Pla
   // From the end: an outcome mostly follows its intent soon, and there can be thousands of refunds.
   const at = operations.findLastIndex((o) => o.operationId === operationId);
   const known = operations[at];
+  const confirmation = unresolved.find((o) => o.operationId === operationId)?.confirmation;
   if (isNote(event)) {
     // A read model does not tell an operation from a refund that was made elsewhere.
     if (known === undefined) throw noteMisfit(event);
-    return operations.with(at, noted(known, event, time));
+    return operations.with(at, { ...noted(known, event, time), confirmation });
   }
   // The one outcome without an unresolved intent is a sale's capture, which belongs to the create.
   if (known === undefined || (known.ended !== undefined && at > 0)) throw withoutIntent(event);
-  return operations.with(at, ended(known, event, revision));
+  return operations.with(at, { ...ended(known, event, revision), confirmation });
 };
 
 const KINDS: Record<IntentEvent['type'], OperationKind> = {
@@ -72,30 +77,19 @@ const begun = ({ type, data }: IntentEvent, requestedAt: number): Operation => {
   return { kind: KINDS[type], ...operation, ...(mayAsk && { authentication: true }) };
 };
 
-const ended = (operation: Operation, event: OutcomeEvent, revision: number): Operation => {
-  const outcome = 'outcome' in event.data ? event.data.outcome : 'APPROVED';
-  return {
-    ...operation,
-    ...changesBy(event),
-    ended: { outcome, revision },
-    // The second outcome of a sale finds what the first one has left.
-    confirmation: operation.confirmation ?? confirmationAfter(event),
-    resolutionRequest: undefined,
-  };
-};
-
-const changesBy = ({ type, data }: OutcomeEvent): Partial<Operation> => {
-  switch (type) {
-    case 'PaymentAuthorized':
-      return data.providerReference === undefined ? {} : { reference: data.providerReference };
-    case 'PaymentRefunded':
-    case 'PaymentRefundDeclined':
-      // The outcome says what was refunded, so that a refund which bounces takes just that back (L5).
-      return { kind: 'refund', amountMinor: data.amount };
-    default:
-      return {};
-  }
-};
+const ended = (
+  operation: Operation,
+  { type, data }: OutcomeEvent,
+  revision: number,
+): Operation => ({
+  ...operation,
+  ...(type === 'PaymentAuthorized' &&
+    data.providerReference !== undefined && { reference: data.providerReference }),
+  // The outcome says what was refunded, so that a refund which bounces takes just that back (L5).
+  amountMinor: data.amount,
+  ended: { outcome: 'outcome' in data ? data.outcome : 'APPROVED', revision },
+  resolutionRequest: undefined,
+});
 
 const noted = (operation: Operation, { type, data }: NoteEvent, time: string): Operation => {
   switch (type) {
@@ -110,11 +104,11 @@ const noted = (operation: Operation, { type, data }: NoteEvent, time: string): O
     }
     case 'PaymentOutcomeConfirmed': {
       const isByHand = operation.confirmation === 'CONTRADICTED' && data.resolution !== undefined;
-      const confirmed = { confirmation: undefined, resolutionRequest: undefined };
-      return { ...operation, ...confirmed, ...(isByHand && { contradictionEnded: true }) };
+      const confirmed = { ...operation, resolutionRequest: undefined };
+      return isByHand ? { ...confirmed, contradictionEnded: true } : confirmed;
     }
     case 'PaymentOutcomeContradicted':
-      return { ...operation, confirmation: 'CONTRADICTED', resolutionRequest: undefined };
+      return { ...operation, resolutionRequest: undefined };
   }
 };
 
