@@ -10,30 +10,20 @@ import type { MaskedCard, ThreeDSecure } from './payment-events.ts';
 type Authenticated = { threeDSecure?: ThreeDSecure | undefined };
 
 /** A card of a request, its shape checked already. */
-export type CardInput = Authenticated & {
-  number: string;
-  holderName: string;
-  expiryMonth: string;
-  expiryYear: string;
-  cvv?: string | undefined;
-  brand?: string | undefined;
-};
+export type CardInput = Authenticated &
+  Pick<MaskedCard, 'holderName' | 'expiryMonth' | 'expiryYear' | 'brand'> & {
+    number: string;
+    cvv?: string | undefined;
+  };
 
 /** A token of the provider's own in place of number, expiry and CVV (gaps §14). */
 export const CARD_TOKEN = /^[A-Za-z0-9_-]{1,255}$/;
 
-export type TokenInput = Authenticated & {
-  token: string;
-  holderName: string;
-  brand?: string | undefined;
-};
+export type TokenInput = Authenticated &
+  Pick<MaskedCard, 'holderName' | 'brand'> & { token: string };
 
 /** The provider's description of a token's card; `bin` has 6 or 8 digits. */
-export type TokenCard = {
-  bin?: string | undefined;
-  last4: string;
-  expiryMonth: string;
-  expiryYear: string;
+export type TokenCard = Pick<MaskedCard, 'bin' | 'last4' | 'expiryMonth' | 'expiryYear'> & {
   /** Undefined for one that is none of CARD_BRANDS. */
   brand?: CardBrand | undefined;
 };

@@ -1,6 +1,6 @@
 /** The state that the rules decide on, its fold, and the questions that they ask of it. */
+
 import type { RequestIdentity } from './event-fields.ts';
-import type { FinalOutcome } from './outcome.ts';
 import type { EventData, PlacedEvent } from './payment-events.ts';
 import type { PaymentReadModel, PaymentResponse } from './payment-response.ts';
 import { noteMisfit, project, requireFit, withoutIntent } from './response.ts';
@@ -149,7 +149,7 @@ export type Operation = {
   /** The provider waits, or waited, for the shopper until then: a time, UTC. */
   waitsUntil?: string;
   /** `revision` is that of the outcome's last event: the response is the fold up to it. */
-  ended?: { outcome: FinalOutcome; revision: number };
+  ended?: { outcome: 'APPROVED' | EventData<'PaymentFailed'>['outcome']; revision: number };
   /** A refund that was approved, and bounced later. */
   failedLater?: true;
   /** A create whose merchant was told that its authorization ends soon (gaps §24). */
