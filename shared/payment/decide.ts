@@ -12,8 +12,7 @@ import type {
   RecordCommand,
 } from './commands.ts';
 import { decideLater } from './decide-later.ts';
-import { decideResolution } from './decide-resolution.ts';
-import { outcomeEvents } from './outcome-events.ts';
+import { decideResolution, outcomeEvents } from './decide-outcome.ts';
 import type { PaymentEvent } from './payment-events.ts';
 import {
   isFree,
