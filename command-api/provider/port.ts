@@ -4,7 +4,7 @@
  */
 import type { CardSecret, TokenCard } from '../../shared/payment/card.ts';
 import type { FinalOutcomeDetails, LaterResult } from '../../shared/payment/commands.ts';
-import type { PaymentDetails } from '../../shared/payment/payment-events.ts';
+import type { PaymentDetails } from '../../shared/payment/fields.ts';
 
 export type ProviderOperationKind = 'AUTHORIZE' | 'SALE' | 'CAPTURE' | 'VOID' | 'REFUND';
 

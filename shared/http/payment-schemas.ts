@@ -1,7 +1,6 @@
 /** A payment's schemas, in the contract's names and order; tests alone check responses by them. */
 import { z } from 'zod';
-import { amountMinor } from '../payment/event-fields.ts';
-import { maskedCard, metadata, threeDSecure } from '../payment/payment-events.ts';
+import { amountMinor, maskedCard, metadata, threeDSecure } from '../payment/fields.ts';
 import { Failure, paymentResponse } from '../payment/payment-response.ts';
 import { PAYMENT_STATUSES } from '../payment/transitions.ts';
 import { ERROR_CODES } from './errors.ts';

@@ -4,7 +4,7 @@
  */
 import { inspect } from 'node:util';
 import { brandOf, type CardBrand } from './card-ranges.ts';
-import type { MaskedCard, ThreeDSecure } from './payment-events.ts';
+import type { MaskedCard, ThreeDSecure } from './fields.ts';
 
 /** Of the results of 3-D Secure the cryptogram is not kept (gaps §21). */
 type Authenticated = { threeDSecure?: ThreeDSecure | undefined };

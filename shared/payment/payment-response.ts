@@ -3,15 +3,17 @@
  * Schemas with an `id` stand under it in the API document; tests alone check responses by them.
  */
 import { z } from 'zod';
-import { amountMinor, operation, paymentId } from './event-fields.ts';
 import {
   ADVICES,
+  amountMinor,
   type FailureCode,
   type FailureData,
   failureData,
   maskedCard,
+  operation,
   paymentDetails,
-} from './payment-events.ts';
+  paymentId,
+} from './fields.ts';
 import { type Confirmation, PAYMENT_STATUSES } from './transitions.ts';
 
 const text = z.string().max(255);

@@ -55,7 +55,7 @@ afterAll(() => folder.remove());
 
 test('every step of the page can be done, and what has to pass passes', () => {
   const schema = '  descriptor: optionalText,\n';
-  addAfter('shared/payment/payment-events.ts', schema, '  salesChannel: optionalText,\n');
+  addAfter('shared/payment/fields.ts', schema, '  salesChannel: optionalText,\n');
 
   const request = '  descriptor: optionalText(),\n';
   addAfter('command-api/request/schemas.ts', request, '  salesChannel: optionalText(),\n');

@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import { CARD_TOKEN } from '../../../shared/payment/card.ts';
-import { CARD_NUMBER, CRYPTOGRAM } from '../../../shared/payment/card-forms.ts';
-import { operation, text } from '../../../shared/payment/event-fields.ts';
+import { CARD_NUMBER } from '../../../shared/payment/card-forms.ts';
 import {
   ADVICES,
+  CRYPTOGRAM,
   maskedCard,
   networkCode,
+  operation,
+  text,
   threeDSecure,
-} from '../../../shared/payment/payment-events.ts';
+} from '../../../shared/payment/fields.ts';
 
 /** A longer body is not read, on either side. */
 export const BODY_BYTES_MAX = 65_536;
