@@ -149,9 +149,6 @@ const PREFIXES: Record<Transaction['type'], string> = {
 export const transactionId = (type: Transaction['type'], operationId: string): string =>
   PREFIXES[type] + operationId.slice(-26);
 
-export const isIdOf = (transactionId: string, operationId: string): boolean =>
-  transactionId.endsWith(operationId.slice(-26));
-
 /** Any other code is worth a later attempt. */
 const ADVICE: Partial<Record<FailureCode, Failure['advice']>> = {
   INVALID_CARD_NUMBER: 'CORRECT_DATA',

@@ -4,7 +4,6 @@ import {
   type Dispute,
   failureOf,
   intentsWithoutOutcome,
-  isIdOf,
   leftOfCapture,
   type PaymentFailureResponse,
   type PaymentReadModel,
@@ -250,7 +249,7 @@ const unresolvedAfterNote = (
   const { known, isUnresolved } = knownOf(unresolved, operationId);
   const confirmation = known?.confirmation;
   const hasFailed = response.transactions.some(
-    ({ id, result }) => result === 'FAILED' && isIdOf(id, operationId),
+    ({ id, result }) => result === 'FAILED' && id.endsWith(operationId.slice(-26)),
   );
   const fits = {
     PaymentProviderOpened: isUnresolved,

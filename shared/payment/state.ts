@@ -19,13 +19,13 @@ export const evolve = (state: PaymentState | undefined, next: PlacedEvent): Paym
   const { event } = next;
   const readModel = project(state?.readModel, next);
   if (event.type === 'PaymentRefundFailed' && state !== undefined)
-    requireFit(event, refundOf(state, event.data.operationId) === event.data.amount);
+    requireFit(event, amountOfRefund(state, event.data.operationId) === event.data.amount);
   return {
     ...readModel.response,
     merchantId: readModel.merchantId,
     readModel,
     operations: operationsAfter(state?.operations ?? [], next, readModel),
-    observedRefunds: observedAfter(state?.observedRefunds, event),
+    observedRefunds: observedAfter(state?.observedRefunds ?? [], event),
   };
 };
 
@@ -118,14 +118,13 @@ const marking =
     one.operationId === operationId ? { ...one, [mark]: true } : one;
 
 const observedAfter = (
-  observed: ObservedRefund[] | undefined,
+  observed: ObservedRefund[],
   { type, data }: PlacedEvent['event'],
-): ObservedRefund[] | undefined => {
-  if (type === 'PaymentRefundFailed')
-    return observed?.map(marking(data.operationId, 'failedLater'));
+): ObservedRefund[] => {
+  if (type === 'PaymentRefundFailed') return observed.map(marking(data.operationId, 'failedLater'));
   if (type !== 'PaymentRefundObserved') return observed;
   const { operationId, refundId, amount: amountMinor } = data;
-  return [...(observed ?? []), { operationId, refundId, amountMinor }];
+  return [...observed, { operationId, refundId, amountMinor }];
 };
 
 /** A sale is a create. */
@@ -182,7 +181,7 @@ type ObservedRefund = {
 export type PaymentState = PaymentResponse & {
   merchantId: string;
   operations: Operation[];
-  observedRefunds?: ObservedRefund[] | undefined;
+  observedRefunds: ObservedRefund[];
   readModel: PaymentReadModel;
 };
 
@@ -193,19 +192,16 @@ export const unresolvedOperations = (state: PaymentState | undefined): Operation
 export const unconfirmedOperations = (state: PaymentState | undefined): Operation[] =>
   state === undefined ? [] : state.operations.filter((o) => o.confirmation !== undefined);
 
-/**
- * The amount of a refund that counts as given back; undefined for any other id. By the whole operation
- * id: transactions show a part of it alone.
- */
-export const refundOf = (
-  { operations, observedRefunds = [] }: PaymentState,
-  operationId: string,
-): number | undefined => {
-  const made = operations.findLast((o) => o.kind === 'refund' && o.operationId === operationId);
-  const refund = made ?? observedRefunds.find((o) => o.operationId === operationId);
-  const isMade = made === undefined || made.ended?.outcome === 'APPROVED';
-  return isMade && !refund?.failedLater ? refund?.amountMinor : undefined;
-};
+/** The refunds that count as given back: approved, or made elsewhere, and not bounced. */
+export const refundsOf = ({ operations, observedRefunds }: PaymentState) =>
+  [
+    ...operations.filter((o) => o.kind === 'refund' && o.ended?.outcome === 'APPROVED'),
+    ...observedRefunds,
+  ].filter((o) => !o.failedLater);
+
+/** Undefined for any other id. By the whole operation id: transactions show a part of it alone. */
+export const amountOfRefund = (state: PaymentState, operationId: string): number | undefined =>
+  refundsOf(state).find((o) => o.operationId === operationId)?.amountMinor;
 
 /** Recorded as never carried out: an approval contradicts that, whatever the payment waited for (gaps §16, §21). */
 export const isNeverCarriedOut = ({ ended }: Pick<Operation, 'ended'>): boolean =>
