@@ -160,13 +160,12 @@ const intent = (
   return eventsOf({ type, data: { ...operation, identity, provider: providers[0], reason } });
 };
 
+const notAuthorized = (kind: 'capture' | 'void', done: string, status: string): Refused =>
+  refused(NOT_ALLOWED[kind], `only an AUTHORIZED payment can be ${done}; this one is ${status}`);
+
 const capture = (state: PaymentState, command: ChangeCommand): Decision => {
   const { status, authorizedAmount } = state;
-  if (status !== 'AUTHORIZED')
-    return refused(
-      'CAPTURE_NOT_ALLOWED',
-      `only an AUTHORIZED payment can be captured; this one is ${status}`,
-    );
+  if (status !== 'AUTHORIZED') return notAuthorized('capture', 'captured', status);
   const { amountMinor = authorizedAmount } = command;
   if (amountMinor === 'too large' || amountMinor > authorizedAmount)
     return refused(
@@ -178,11 +177,7 @@ const capture = (state: PaymentState, command: ChangeCommand): Decision => {
 
 const voidPayment = (state: PaymentState, command: ChangeCommand): Decision => {
   const { status, authorizedAmount } = state;
-  if (status !== 'AUTHORIZED')
-    return refused(
-      'VOID_NOT_ALLOWED',
-      `only an AUTHORIZED payment can be voided; this one is ${status}`,
-    );
+  if (status !== 'AUTHORIZED') return notAuthorized('void', 'voided', status);
   return intent('PaymentVoidRequested', state, command, authorizedAmount);
 };
 
