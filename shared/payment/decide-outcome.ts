@@ -3,12 +3,7 @@
  * provider's word on it afterwards (gaps §6, §16, ADR-0098, ADR-0099). Pure. No events: the state has it
  * already, or something better.
  */
-import type {
-  ConfirmCommand,
-  RecordCommand,
-  ResolutionCommand,
-  ResolveCommand,
-} from './commands.ts';
+import type { ConfirmCommand, RecordCommand, ResolveCommand } from './commands.ts';
 import type { PaymentEvent } from './payment-events.ts';
 import { givenFailure } from './payment-response.ts';
 import { isNeverCarriedOut, type Operation, type PaymentState } from './state.ts';
@@ -65,16 +60,8 @@ export const personOf = (subject: string): string =>
     .normalize('NFC')
     .trim();
 
-export const decideResolution = (
-  state: PaymentState,
-  operation: Operation,
-  command: ResolutionCommand,
-): PaymentEvent[] =>
-  command.kind === 'resolve'
-    ? resolve(state, operation, command)
-    : confirm(state, operation, command);
-
-const resolve = (
+/** Records an operator's request, then the outcome as soon as another operator requests the same. */
+export const resolveByHand = (
   state: PaymentState,
   operation: Operation,
   { outcome, evidence, withoutFence, actor, atMs }: ResolveCommand,
@@ -102,7 +89,8 @@ const resolve = (
   return outcomeEvents(state, operation, { kind: 'record', operationId, ...details, resolution });
 };
 
-const confirm = (
+/** What the provider says of an operation that two operators resolved. */
+export const confirmOutcome = (
   { currency }: PaymentState,
   operation: Operation,
   command: ConfirmCommand,

@@ -12,7 +12,7 @@ import type {
   RecordCommand,
 } from './commands.ts';
 import { decideLater } from './decide-later.ts';
-import { decideResolution, outcomeEvents } from './decide-outcome.ts';
+import { confirmOutcome, outcomeEvents, resolveByHand } from './decide-outcome.ts';
 import type { PaymentEvent } from './payment-events.ts';
 import {
   isFree,
@@ -83,8 +83,10 @@ export const decide = (state: PaymentState | undefined, command: Command): Decis
       return authenticate(state, operation, command);
     case 'record':
       return record(state, operation, command);
-    default:
-      return eventsOf(...decideResolution(state, operation, command));
+    case 'resolve':
+      return eventsOf(...resolveByHand(state, operation, command));
+    case 'confirm':
+      return eventsOf(...confirmOutcome(state, operation, command));
   }
 };
 
