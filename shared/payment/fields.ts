@@ -52,23 +52,16 @@ export const FAILURE_CODES = [
 ] as const;
 export type FailureCode = (typeof FAILURE_CODES)[number];
 
-/** What a merchant can do about a decline (gaps §23). */
-export const ADVICES = [
-  'DO_NOT_RETRY',
-  'RETRY_LATER',
-  'CORRECT_DATA',
-  'AUTHENTICATE',
-  'USE_ANOTHER_CARD',
-] as const;
-
 /** A code of the card network, verbatim (gaps §23). */
 export const networkCode = z.string().regex(/^[A-Za-z0-9]{1,8}$/);
 
 export const failureData = z.strictObject({
   failureCode: z.enum(FAILURE_CODES),
   providerFailureCode: providerCode.optional(),
-  /** The provider's own; without it the failure code decides. */
-  advice: z.enum(ADVICES).optional(),
+  /** What a merchant can do about it (gaps §23), by the provider; without it the failure code decides. */
+  advice: z
+    .enum(['DO_NOT_RETRY', 'RETRY_LATER', 'CORRECT_DATA', 'AUTHENTICATE', 'USE_ANOTHER_CARD'])
+    .optional(),
   networkDeclineCode: networkCode.optional(),
   networkAdviceCode: networkCode.optional(),
 });

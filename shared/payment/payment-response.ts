@@ -4,31 +4,32 @@
  */
 import { z } from 'zod';
 import {
-  ADVICES,
   amountMinor,
   type FailureCode,
   type FailureData,
   failureData,
   maskedCard,
   operation,
+  optionalText,
   paymentDetails,
   paymentId,
 } from './fields.ts';
 import { type Confirmation, PAYMENT_STATUSES } from './transitions.ts';
 
-const text = z.string().max(255);
 const word = z.string().max(64);
 const time = z.string().meta({ format: 'date-time' });
 const sum = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
-const { failureCode, networkDeclineCode, networkAdviceCode } = failureData.shape;
+const { failureCode, advice, networkDeclineCode, networkAdviceCode } = failureData.shape;
+const { goodsType, productItems, consumer, billing, shipping, metadata, source } =
+  paymentDetails.shape;
 
 /** Of a declined attempt (gaps §12, §23); the last two codes are the card network's. */
 export const Failure = z
   .object({
     failureCode,
     providerFailureCode: word.optional().describe("The provider's own code, as it came."),
-    advice: z.enum(ADVICES).describe('An addition: what to do about it.'),
+    advice: advice.unwrap().describe('An addition: what to do about it.'),
     networkDeclineCode: networkDeclineCode.describe("The card network's code, as it came."),
     networkAdviceCode: networkAdviceCode.describe(
       "The card network's code of what to do, as it came.",
@@ -69,7 +70,7 @@ const NextAction = z
 /** The response to create, get, capture, void and refund (interface, "Payment response"). */
 export const paymentResponse = z.object({
   paymentId,
-  merchantReference: text.optional(),
+  merchantReference: optionalText,
   amount: amountMinor.describe('The created amount; it never changes.'),
   authorizedAmount: sum.describe('An addition: the first authorized sum.'),
   capturedAmount: sum.describe('An addition.'),
@@ -83,13 +84,13 @@ export const paymentResponse = z.object({
     encryptedCard: maskedCard.omit({ last4: true }),
   }),
   captureNow: z.boolean(),
-  descriptor: text.optional(),
-  goodsType: paymentDetails.shape.goodsType,
-  productItems: paymentDetails.shape.productItems,
-  consumer: paymentDetails.shape.consumer,
-  billing: paymentDetails.shape.billing,
-  shipping: paymentDetails.shape.shipping,
-  metadata: paymentDetails.shape.metadata,
+  descriptor: optionalText,
+  goodsType,
+  productItems,
+  consumer,
+  billing,
+  shipping,
+  metadata,
   createdAt: time,
   updatedAt: time,
   transactions: z.array(Transaction).describe('Every finished attempt, in order.'),
@@ -104,7 +105,7 @@ export const paymentResponse = z.object({
     ),
   /** While the provider waits for the shopper (gaps §21); `url` is in the response to a create alone. */
   nextAction: NextAction.optional(),
-  source: paymentDetails.shape.source,
+  source,
 });
 export type PaymentResponse = z.infer<typeof paymentResponse>;
 

@@ -1,4 +1,4 @@
-/** The payment as responses show it, and every operation begun on it, to recognise repeats by. */
+/** The one fold of a payment: what responses show of it, and which of its operations are unresolved. */
 import type { EventData, PlacedEvent } from './payment-events.ts';
 import {
   type Dispute,

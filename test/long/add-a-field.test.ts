@@ -79,8 +79,8 @@ test('every step of the page can be done, and what has to pass passes', () => {
   freeze();
   passes('test', '--', 'test/domain/stored-events');
 
-  const shown = '  descriptor: text.optional(),\n';
-  addAfter('shared/payment/payment-response.ts', shown, '  salesChannel: text.optional(),\n');
+  const shown = '  descriptor: optionalText,\n';
+  addAfter('shared/payment/payment-response.ts', shown, '  salesChannel: optionalText,\n');
   addAfter(
     'shared/payment/response.ts',
     '      descriptor: details.descriptor,\n',

@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { CARD_TOKEN } from '../../../shared/payment/card.ts';
 import { CARD_NUMBER } from '../../../shared/payment/card-forms.ts';
 import {
-  ADVICES,
   CRYPTOGRAM,
+  failureData,
   maskedCard,
-  networkCode,
   operation,
   text,
   threeDSecure,
@@ -58,8 +57,7 @@ export const tokenBody = z.object({
   bin: maskedCard.shape.bin.nullish(),
 });
 
-/** No outcome is doubted for its sake. */
-const optionalNetworkCode = networkCode.optional().catch(undefined);
+const { advice, networkDeclineCode, networkAdviceCode } = failureData.shape;
 
 /** An offset can lead to a year of five digits, and to a longer text. */
 const UTC_LENGTH = 24;
@@ -71,9 +69,10 @@ const outcome = {
   currency,
   failureCode: z.string().nullish(),
   providerFailureCode: z.string().nullish(),
-  advice: z.enum(ADVICES).optional().catch(undefined),
-  networkDeclineCode: optionalNetworkCode,
-  networkAdviceCode: optionalNetworkCode,
+  // No outcome is doubted for the sake of these.
+  advice: advice.catch(undefined),
+  networkDeclineCode: networkDeclineCode.catch(undefined),
+  networkAdviceCode: networkAdviceCode.catch(undefined),
   authorizationExpiresAt: z.iso
     .datetime({ offset: true })
     .transform((time) => new Date(time).toISOString())
