@@ -1,7 +1,7 @@
 /** Recognises a repeated request (gaps §8) by keyed hashes; another secret would charge again. */
 import { createHmac, createSecretKey } from 'node:crypto';
 import { canonicalJson } from '../shared/event-store/codec.ts';
-import type { RequestIdentity } from '../shared/payment/event-fields.ts';
+import type { RequestIdentity } from '../shared/payment/fields.ts';
 import type { Recognised } from '../shared/payment/state.ts';
 import { crockford } from '../shared/runtime/ids.ts';
 

@@ -6,7 +6,7 @@ import { createRateLimiter, type Rate, senderOf } from '../shared/http/auth/hook
 import { RETRY_LATER, reject } from '../shared/http/errors.ts';
 import { named } from '../shared/http/fields.ts';
 import { type RoutesOf, type SignedRoute, sendJson } from '../shared/http/route.ts';
-import { type PaymentState, unresolvedOperations } from '../shared/payment/state.ts';
+import { type PaymentState, refundsOf, unresolvedOperations } from '../shared/payment/state.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { onError } from '../shared/runtime/error-text.ts';
 import { parseText, textOf } from '../shared/runtime/json.ts';
@@ -55,21 +55,13 @@ type Notice = NonNullable<ReturnType<typeof readNotice>>;
 const ENDS: readonly string[] = ['payment_intent.succeeded', 'payment_intent.canceled'];
 
 /** Stripe is asked only where it may show what the log does not have: reads have a rate limit too. */
-const mayBeNew = (
-  { type, refund }: Notice,
-  { status, operations, observedRefunds = [] }: PaymentState,
-): boolean => {
-  if (type.startsWith('payment_intent.')) return status === 'AUTHORIZED' && ENDS.includes(type);
+const mayBeNew = ({ type, refund }: Notice, state: PaymentState): boolean => {
+  if (type.startsWith('payment_intent.'))
+    return state.status === 'AUTHORIZED' && ENDS.includes(type);
   if (refund === undefined || !refund.isMade) return true;
-  const isKnown =
-    operations.some(
-      (one) =>
-        one.operationId === refund.operationId &&
-        one.ended?.outcome === 'APPROVED' &&
-        !one.failedLater,
-    ) ||
-    observedRefunds.some(({ refundId, failedLater }) => refundId === refund.id && !failedLater);
-  return !isKnown;
+  return !refundsOf(state).some((one) =>
+    'refundId' in one ? one.refundId === refund.id : one.operationId === refund.operationId,
+  );
 };
 
 const TOLERANCE_S = 300;

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { LedgerEntry, OperationOrder } from '../command-api/provider/port.ts';
-import type { FailureCode } from '../shared/payment/payment-events.ts';
+import type { FailureCode } from '../shared/payment/fields.ts';
 import { ensurePrivateFile, makeDataDir, takeFileLock } from '../shared/runtime/private-files.ts';
 import {
   type Durability,

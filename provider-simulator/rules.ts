@@ -2,8 +2,8 @@
 import type { OperationOrder, PaymentQuestion } from '../command-api/provider/port.ts';
 import { maskCard, type TokenCard } from '../shared/payment/card.ts';
 import { brandOf } from '../shared/payment/card-ranges.ts';
-import type { LaterResult } from '../shared/payment/outcome.ts';
-import type { FailureCode } from '../shared/payment/payment-events.ts';
+import type { LaterResult } from '../shared/payment/commands.ts';
+import type { FailureCode } from '../shared/payment/fields.ts';
 import { passesLuhn } from '../shared/runtime/card-numbers.ts';
 import { type CardBehaviour, LATER_BEHAVIOURS, TEST_CARDS } from './test-cards.ts';
 

@@ -14,7 +14,7 @@ import {
   type Provider,
   type Unknown,
 } from '../command-api/provider/port.ts';
-import type { LaterResult } from '../shared/payment/outcome.ts';
+import type { LaterResult } from '../shared/payment/commands.ts';
 import { within } from '../shared/runtime/back-off.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { SimulatedEntry, Waiting } from './ledger.ts';

@@ -1,5 +1,5 @@
 /** The card numbers that the simulator decides by (gaps §13); `payments cards` prints them. */
-import type { FailureCode } from '../shared/payment/payment-events.ts';
+import type { FailureCode } from '../shared/payment/fields.ts';
 
 const LATER = [
   'AUTHORIZATION_EXPIRES',

@@ -3,29 +3,27 @@
  * idempotency key: the same id never moves money twice, and is never inside a retry loop.
  */
 import type { CardSecret, TokenCard } from '../../shared/payment/card.ts';
-import type { FinalOutcomeDetails, LaterResult } from '../../shared/payment/outcome.ts';
-import type { PaymentDetails } from '../../shared/payment/payment-events.ts';
+import type { FinalOutcomeDetails, LaterResult } from '../../shared/payment/commands.ts';
+import type { PaymentDetails } from '../../shared/payment/fields.ts';
 
 export type ProviderOperationKind = 'AUTHORIZE' | 'SALE' | 'CAPTURE' | 'VOID' | 'REFUND';
 
+/** `billing` and `consumer` are as the shopper gave them, for the bank to compare. */
 export type CallDetails =
-  | {
+  | (Pick<
+      PaymentDetails,
+      'billing' | 'consumer' | 'descriptor' | 'merchantReference' | 'metadata'
+    > & {
       kind: 'AUTHORIZE' | 'SALE';
       /** Number and CVV, or the token, live in memory for this one call. */
       card: CardSecret;
       /** As the token's description named it. */
       customer?: string | undefined;
-      descriptor?: string | undefined;
-      merchantReference?: string | undefined;
-      metadata?: Record<string, string> | undefined;
       /** The merchant asks for the shopper's authentication where the card needs it (gaps §21). */
       authentication?: { returnUrl: string } | undefined;
-      /** As the shopper gave them, for the bank to compare. */
-      billing?: PaymentDetails['billing'];
-      consumer?: PaymentDetails['consumer'];
       /** MERCHANT: no shopper is there. */
       initiatedBy?: 'CONSUMER' | 'MERCHANT' | undefined;
-    }
+    })
   | ({ kind: 'CAPTURE' | 'VOID' | 'REFUND' } & Authorization);
 
 /** For a follow-up; the reference is the provider's, see PaymentProviderOpened. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { asNumber, moment, named, parameters, parameterText } from '../../shared/http/fields.ts';
-import { ADVICES, FAILURE_CODES, networkCode } from '../../shared/payment/payment-events.ts';
+import { failureData } from '../../shared/payment/fields.ts';
 import { DIFFERENCE_KINDS, type Difference } from './differences.ts';
 
 const side = z.record(z.string(), z.unknown());
@@ -99,11 +99,8 @@ export const PaymentReconciliationParameters = parameters({
 const found = z.object({
   outcome: z.enum(['APPROVED', 'DECLINED', 'NOT_FOUND', 'UNKNOWN']),
   providerReference: z.string().optional(),
-  failureCode: z.enum(FAILURE_CODES).optional(),
+  ...failureData.partial({ failureCode: true }).shape,
   providerFailureCode: z.string().optional(),
-  advice: z.enum(ADVICES).optional(),
-  networkDeclineCode: networkCode.optional(),
-  networkAdviceCode: networkCode.optional(),
   authorizationExpiresAt: z.string().optional(),
   reason: z.string().optional(),
 });

@@ -3,7 +3,7 @@
  * out (gaps §7). An operation is never sent again; an unknown outcome never becomes a failed one.
  * Any number of processes may ask: the exact revision lets one of them record.
  */
-import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
+import type { FinalOutcomeDetails } from '../../shared/payment/commands.ts';
 import {
   authorizationOf,
   type Operation,

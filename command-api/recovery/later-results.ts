@@ -36,7 +36,7 @@ export const questionAboutPayment = (state: PaymentState): PaymentQuestion => ({
   refunds: state.operations
     .filter((one) => one.kind === 'refund' && one.ended?.outcome === 'APPROVED' && !one.failedLater)
     .map(({ operationId, amountMinor: amount }) => ({ operationId, amount })),
-  observed: (state.observedRefunds ?? [])
+  observed: state.observedRefunds
     .filter(({ failedLater }) => !failedLater)
     .map(({ operationId, refundId }) => ({ operationId, refundId })),
 });

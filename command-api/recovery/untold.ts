@@ -41,7 +41,7 @@ export type BarredLook = { reason: 'events'; since: string; account: string | un
 const isKnown = (state: PaymentState | undefined, refundId: string | undefined): boolean => {
   if (state === undefined) return true;
   if (refundId === undefined) return state.status !== 'AUTHORIZED';
-  return state.observedRefunds?.some((one) => one.refundId === refundId) ?? false;
+  return state.observedRefunds.some((one) => one.refundId === refundId);
 };
 
 /** What was made elsewhere since the last look, whatever the payment's age. */

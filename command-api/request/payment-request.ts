@@ -4,7 +4,7 @@ import { shortText } from '../../shared/http/fields.ts';
 import type { Address } from '../../shared/http/payment-schemas.ts';
 import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
-import { METADATA_NAME, type PaymentDetails } from '../../shared/payment/payment-events.ts';
+import { METADATA_NAME, type PaymentDetails } from '../../shared/payment/fields.ts';
 import { longRuns } from '../../shared/runtime/card-numbers.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
 import { writtenUrl } from '../../shared/webhooks/addresses.ts';

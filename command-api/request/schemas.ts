@@ -25,14 +25,8 @@ import {
   Source,
 } from '../../shared/http/payment-schemas.ts';
 import { CARD_TOKEN } from '../../shared/payment/card.ts';
-import {
-  CARD_NUMBER,
-  CRYPTOGRAM,
-  ECI,
-  EXEMPTIONS,
-  THREE_D_SECURE_VERSIONS,
-  UUID,
-} from '../../shared/payment/card-forms.ts';
+import { CARD_NUMBER } from '../../shared/payment/card-forms.ts';
+import { CRYPTOGRAM, ECI, threeDSecure, UUID } from '../../shared/payment/fields.ts';
 import {
   addressKinds,
   holdsControl,
@@ -60,13 +54,15 @@ const Authentication = object({
 const PRODUCT_ITEMS_MAX = 200;
 const PREVIOUS_FAILURES_MAX = 20;
 
+const { version, exemption } = threeDSecure.shape;
+
 /** Results of 3-D Secure that the merchant brings along (gaps §21). */
 const ThreeDSecure = object({
-  version: requiredChoice(THREE_D_SECURE_VERSIONS),
+  version: requiredChoice(version.options),
   eci: requiredPattern(ECI, 'two digits'),
   cryptogram: requiredPattern(CRYPTOGRAM, '28 or 32 characters of base64'),
   transactionId: requiredPattern(UUID, 'a UUID'),
-  exemption: optionalChoice(EXEMPTIONS),
+  exemption: optionalChoice(exemption.unwrap().options),
 }).meta({ id: 'ThreeDSecure' });
 
 export const OF_A_NUMBER = ['number', 'cvv', 'expiryMonth', 'expiryYear'];

@@ -16,7 +16,7 @@ import {
 } from '../../shared/http/errors.ts';
 import { CONSOLE_PATH, type DOCS_FILES, pageHeaders } from '../../shared/http/pages.ts';
 import { WITH_HEAD } from '../../shared/http/server/health.ts';
-import { FAILURE_CODES } from '../../shared/payment/payment-events.ts';
+import { FAILURE_CODES } from '../../shared/payment/fields.ts';
 
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

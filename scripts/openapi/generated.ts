@@ -7,7 +7,7 @@ import {
   PAYMENT_FAILED,
   statusOf,
 } from '../../shared/http/errors.ts';
-import { FAILURE_CODES } from '../../shared/payment/payment-events.ts';
+import { FAILURE_CODES } from '../../shared/payment/fields.ts';
 import { type DocumentForm, documentOf } from './document.ts';
 import { AUDIT_RUNS, MERCHANT_RUNS } from './record.ts';
 import { recordRuns } from './run.ts';

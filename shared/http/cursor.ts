@@ -1,6 +1,6 @@
 /** A cursor is the place of the last payment shown: new payments do not move the next page. */
 import { z } from 'zod';
-import { PAYMENT_ID } from '../payment/event-fields.ts';
+import { PAYMENT_ID } from '../payment/fields.ts';
 import type { PaymentSearch } from '../read-models/port.ts';
 import { orElse } from '../runtime/error-text.ts';
 

@@ -10,7 +10,7 @@ import type {
   onSendHookHandler,
 } from 'fastify';
 import type { z } from 'zod';
-import { PAYMENT_ID } from '../payment/event-fields.ts';
+import { PAYMENT_ID } from '../payment/fields.ts';
 import type { AuthHooks } from './auth/hooks.ts';
 import type { Principal } from './auth/principal.ts';
 import { type ErrorCode, JSON_TYPE, reject, statusOf } from './errors.ts';

@@ -3,7 +3,7 @@
  * types and fields are stored forms; the events are not published and change no read model.
  */
 import { z } from 'zod';
-import { type EventsOf, paymentId, text } from './event-fields.ts';
+import { type EventsOf, paymentId, text } from './fields.ts';
 
 /** Stored forms, as the type names are. */
 const AUDIT_ACTIONS = [

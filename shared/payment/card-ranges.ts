@@ -1,20 +1,8 @@
 /** The card that the first eight digits of a number show: its brand, its lengths, its check digit (gaps §3, §4). */
 import cardValidator from 'card-validator';
 
-/** The brands a merchant can accept (gaps §3). */
-export const CARD_BRANDS = [
-  'VISA',
-  'MASTERCARD',
-  'AMEX',
-  'DISCOVER',
-  'DINERS',
-  'JCB',
-  'UNIONPAY',
-  'MAESTRO',
-] as const;
-export type CardBrand = (typeof CARD_BRANDS)[number];
-
-const BRANDS_BY_LIBRARY_NAME: Record<string, CardBrand> = {
+/** By the library's names. */
+const BRANDS = {
   visa: 'VISA',
   mastercard: 'MASTERCARD',
   'american-express': 'AMEX',
@@ -23,7 +11,10 @@ const BRANDS_BY_LIBRARY_NAME: Record<string, CardBrand> = {
   jcb: 'JCB',
   unionpay: 'UNIONPAY',
   maestro: 'MAESTRO',
-};
+} as const;
+export type CardBrand = (typeof BRANDS)[keyof typeof BRANDS];
+/** The brands a merchant can accept (gaps §3). */
+export const CARD_BRANDS: readonly CardBrand[] = Object.values(BRANDS);
 
 export type CardRange = {
   /** Undefined for a scheme that is none of CARD_BRANDS, and for none at all. */
@@ -55,7 +46,8 @@ const rangeFrom = (boundary: number): CardRange => {
   const { card } = cardValidator.number(String(boundary).padStart(PREFIX_DIGITS, '0'));
   if (card === null) return NO_CARD;
   const { type, lengths } = card;
-  return { brand: BRANDS_BY_LIBRARY_NAME[type], lengths, isChecked: type !== 'unionpay' };
+  const brand = BRANDS[type as keyof typeof BRANDS] as CardBrand | undefined;
+  return { brand, lengths, isChecked: type !== 'unionpay' };
 };
 
 /** By the first eight digits as a number. */

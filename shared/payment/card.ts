@@ -3,38 +3,27 @@
  * call (gaps §4). Nothing here is ever stored, logged or hashed.
  */
 import { inspect } from 'node:util';
-import type { ThreeDSecure } from './card-forms.ts';
 import { brandOf, type CardBrand } from './card-ranges.ts';
-import type { MaskedCard } from './payment-events.ts';
+import type { MaskedCard, ThreeDSecure } from './fields.ts';
 
 /** Of the results of 3-D Secure the cryptogram is not kept (gaps §21). */
 type Authenticated = { threeDSecure?: ThreeDSecure | undefined };
 
 /** A card of a request, its shape checked already. */
-export type CardInput = Authenticated & {
-  number: string;
-  holderName: string;
-  expiryMonth: string;
-  expiryYear: string;
-  cvv?: string | undefined;
-  brand?: string | undefined;
-};
+export type CardInput = Authenticated &
+  Pick<MaskedCard, 'holderName' | 'expiryMonth' | 'expiryYear' | 'brand'> & {
+    number: string;
+    cvv?: string | undefined;
+  };
 
 /** A token of the provider's own in place of number, expiry and CVV (gaps §14). */
 export const CARD_TOKEN = /^[A-Za-z0-9_-]{1,255}$/;
 
-export type TokenInput = Authenticated & {
-  token: string;
-  holderName: string;
-  brand?: string | undefined;
-};
+export type TokenInput = Authenticated &
+  Pick<MaskedCard, 'holderName' | 'brand'> & { token: string };
 
 /** The provider's description of a token's card; `bin` has 6 or 8 digits. */
-export type TokenCard = {
-  bin?: string | undefined;
-  last4: string;
-  expiryMonth: string;
-  expiryYear: string;
+export type TokenCard = Pick<MaskedCard, 'bin' | 'last4' | 'expiryMonth' | 'expiryYear'> & {
   /** Undefined for one that is none of CARD_BRANDS. */
   brand?: CardBrand | undefined;
 };

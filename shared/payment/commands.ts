@@ -1,8 +1,39 @@
 /** Commands to a payment. Deciding stays pure: ids arrive in them; they hold the masked card. */
 import type { CardBrand } from './card-ranges.ts';
-import type { FinalOutcomeDetails, LaterResult } from './outcome.ts';
-import type { MaskedCard, PaymentDetails, Resolution } from './payment-events.ts';
+import type { FailureData, Resolution } from './fields.ts';
+import type { EventData } from './payment-events.ts';
+import type { Dispute } from './payment-response.ts';
 import type { Recognised } from './state.ts';
+
+/**
+ * A later result of a payment, as the provider says (gaps §15). Amounts in minor units; ids and codes
+ * are the provider's, of at most 64 of `A-Za-z0-9_.-`.
+ */
+export type LaterResult =
+  | { kind: 'AUTHORIZATION_EXPIRED' }
+  /** Captured or canceled elsewhere, under no operation id of ours (gaps §15). */
+  | { kind: 'CAPTURE_OBSERVED'; reference: string; amount: number }
+  | { kind: 'VOID_OBSERVED'; reference: string }
+  /** The id of one of our refunds. */
+  | ({ kind: 'REFUND_FAILED'; operationId: string } & FailureData)
+  /** Made elsewhere, under no operation id of ours. */
+  | { kind: 'REFUND_OBSERVED'; refundId: string; amount: number }
+  | ({ kind: 'DISPUTE'; disputeId: string } & Pick<Dispute, 'amount' | 'reason' | 'status'>);
+
+/**
+ * A stored outcome never changes. APPROVED and DECLINED: the provider's decision. NOT_SENT: proven never
+ * to have reached the provider. FENCED: the provider promised never to carry it out.
+ * `authorizationExpiresAt`: of an authorization; UTC, with milliseconds (gaps §24).
+ */
+export type FinalOutcomeDetails =
+  | {
+      outcome: 'APPROVED';
+      providerReference?: string | undefined;
+      authorizationExpiresAt?: string | undefined;
+    }
+  | ({ outcome: 'DECLINED' } & FailureData)
+  | { outcome: 'NOT_SENT' }
+  | { outcome: 'FENCED' };
 
 /** An integer of minor units, from 1; 'too large' for one above 2^53-1 (gaps §3). */
 export type RequestedAmount = number | 'too large';
@@ -22,19 +53,12 @@ export type MerchantRules = {
 type ToProvider = { providers: readonly string[] };
 
 export type CreateCommand = ToProvider &
-  Recognised & {
+  Recognised &
+  Omit<EventData<'PaymentCreated'>, 'amount' | 'provider'> & {
     kind: 'create';
-    operationId: string;
-    paymentId: string;
-    merchantId: string;
     amountMinor: RequestedAmount;
-    currency: string;
-    captureNow: boolean;
-    card: MaskedCard;
     /** Of the card number, whatever brand the request names. */
     numberBrand: CardBrand | undefined;
-    details: PaymentDetails;
-    authentication?: true | undefined;
     rules: MerchantRules;
   };
 

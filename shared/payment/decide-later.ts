@@ -6,7 +6,7 @@
 import type { LaterCommand } from './commands.ts';
 import type { PaymentEvent } from './payment-events.ts';
 import { givenFailure, leftOfCapture } from './payment-response.ts';
-import { createOf, type PaymentState, refundOf, unresolvedOperations } from './state.ts';
+import { amountOfRefund, createOf, type PaymentState, unresolvedOperations } from './state.ts';
 
 /** An operation without an outcome may have come before what is said: its outcome decides. */
 const isHeld = (state: PaymentState): boolean =>
@@ -45,14 +45,14 @@ export const decideLater = (
       return [{ type: 'PaymentVoidObserved', data }];
     }
     case 'REFUND_FAILED': {
-      const amount = refundOf(state, result.operationId);
+      const amount = amountOfRefund(state, result.operationId);
       if (amount === undefined) return [];
       const failed = { operationId: result.operationId, amount, currency };
       return [{ type: 'PaymentRefundFailed', data: { ...failed, ...givenFailure(result) } }];
     }
     case 'REFUND_OBSERVED': {
       const { refundId, amount } = result;
-      const isKnown = state.observedRefunds?.some((o) => o.refundId === refundId);
+      const isKnown = state.observedRefunds.some((o) => o.refundId === refundId);
       // A refund of more than is left cannot be: reconcile shows it.
       const isTooMuch = amount > leftOfCapture(state, state.readModel.unresolved);
       if (!hasCaptured(state) || isKnown || isTooMuch) return [];

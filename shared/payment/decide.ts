@@ -12,8 +12,7 @@ import type {
   RecordCommand,
 } from './commands.ts';
 import { decideLater } from './decide-later.ts';
-import { decideResolution } from './decide-resolution.ts';
-import { outcomeEvents } from './outcome-events.ts';
+import { confirmOutcome, outcomeEvents, resolveByHand } from './decide-outcome.ts';
 import type { PaymentEvent } from './payment-events.ts';
 import {
   isFree,
@@ -84,8 +83,10 @@ export const decide = (state: PaymentState | undefined, command: Command): Decis
       return authenticate(state, operation, command);
     case 'record':
       return record(state, operation, command);
-    default:
-      return eventsOf(...decideResolution(state, operation, command));
+    case 'resolve':
+      return eventsOf(...resolveByHand(state, operation, command));
+    case 'confirm':
+      return eventsOf(...confirmOutcome(state, operation, command));
   }
 };
 
@@ -161,13 +162,12 @@ const intent = (
   return eventsOf({ type, data: { ...operation, identity, provider: providers[0], reason } });
 };
 
+const notAuthorized = (kind: 'capture' | 'void', done: string, status: string): Refused =>
+  refused(NOT_ALLOWED[kind], `only an AUTHORIZED payment can be ${done}; this one is ${status}`);
+
 const capture = (state: PaymentState, command: ChangeCommand): Decision => {
   const { status, authorizedAmount } = state;
-  if (status !== 'AUTHORIZED')
-    return refused(
-      'CAPTURE_NOT_ALLOWED',
-      `only an AUTHORIZED payment can be captured; this one is ${status}`,
-    );
+  if (status !== 'AUTHORIZED') return notAuthorized('capture', 'captured', status);
   const { amountMinor = authorizedAmount } = command;
   if (amountMinor === 'too large' || amountMinor > authorizedAmount)
     return refused(
@@ -179,11 +179,7 @@ const capture = (state: PaymentState, command: ChangeCommand): Decision => {
 
 const voidPayment = (state: PaymentState, command: ChangeCommand): Decision => {
   const { status, authorizedAmount } = state;
-  if (status !== 'AUTHORIZED')
-    return refused(
-      'VOID_NOT_ALLOWED',
-      `only an AUTHORIZED payment can be voided; this one is ${status}`,
-    );
+  if (status !== 'AUTHORIZED') return notAuthorized('void', 'voided', status);
   return intent('PaymentVoidRequested', state, command, authorizedAmount);
 };
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type AuditLogEvent, auditSchemas } from './audit-events.ts';
-import { type EventsOf, operation, paymentId, text } from './event-fields.ts';
+import { type EventsOf, operation, paymentId, text } from './fields.ts';
 import { type PaymentEvent, paymentSchemas } from './payment-events.ts';
 import { type SealEvent, sealSchemas } from './seal-events.ts';
 import { type WebhookEvent, webhookSchemas } from './webhook-events.ts';

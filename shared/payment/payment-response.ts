@@ -1,67 +1,113 @@
-/** The PaymentResponse of the interface, the read model around it, and how its amounts are computed. */
-import type { FailureCode, FailureData, MaskedCard, PaymentDetails } from './payment-events.ts';
-import type { Confirmation, PaymentStatus } from './transitions.ts';
+/**
+ * The PaymentResponse of the interface, the read model around it, and how its amounts are computed.
+ * Schemas with an `id` stand under it in the API document; tests alone check responses by them.
+ */
+import { z } from 'zod';
+import {
+  amountMinor,
+  type FailureCode,
+  type FailureData,
+  failureData,
+  maskedCard,
+  operation,
+  optionalText,
+  paymentDetails,
+  paymentId,
+} from './fields.ts';
+import { type Confirmation, PAYMENT_STATUSES } from './transitions.ts';
 
-type Advice = NonNullable<FailureData['advice']>;
+const word = z.string().max(64);
+const time = z.string().meta({ format: 'date-time' });
+const sum = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+
+const { failureCode, advice, networkDeclineCode, networkAdviceCode } = failureData.shape;
+const { goodsType, productItems, consumer, billing, shipping, metadata, source } =
+  paymentDetails.shape;
 
 /** Of a declined attempt (gaps §12, §23); the last two codes are the card network's. */
-export type Failure = FailureData & { advice: Advice };
-
-export type TransactionType = 'AUTH' | 'SALE' | 'CAPTURE' | 'VOID' | 'REFUND';
+export const Failure = z
+  .object({
+    failureCode,
+    providerFailureCode: word.optional().describe("The provider's own code, as it came."),
+    advice: advice.unwrap().describe('What to do about it: docs/errors.md has a row for each.'),
+    networkDeclineCode: networkDeclineCode.describe("The card network's code, as it came."),
+    networkAdviceCode: networkAdviceCode.describe(
+      "The card network's code of what to do, as it came.",
+    ),
+  })
+  .meta({ id: 'Failure' });
+export type Failure = FailureData & { advice: z.infer<typeof Failure>['advice'] };
 
 /** A finished attempt; an unfinished one is not listed (gaps §5). */
-export type Transaction = {
-  id: string;
-  type: TransactionType;
-  amount: number;
-  result: 'SUCCEEDED' | 'FAILED';
-  failure?: Failure | undefined;
-  createdAt: string;
-};
+const Transaction = z
+  .object({
+    id: z.string().regex(/^(AUTH|SALE|CAPT|VOID|REFN)_[0-9A-Z]{26}$/),
+    type: z.enum(['AUTH', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
+    amount: amountMinor,
+    result: z.enum(['SUCCEEDED', 'FAILED']),
+    failure: Failure.optional().describe('There when the result is FAILED.'),
+    createdAt: time,
+  })
+  .meta({ id: 'Transaction' });
+export type Transaction = z.infer<typeof Transaction>;
 
-/** A cardholder's dispute (gaps §15); `reason` is the provider's word. */
-export type Dispute = {
-  id: string;
-  amount: number;
-  reason: string;
-  status: 'OPEN' | 'WON' | 'LOST';
-  createdAt: string;
-};
+/** A cardholder's dispute (gaps §15). */
+const Dispute = z
+  .object({
+    id: word,
+    amount: amountMinor,
+    reason: word.describe("The provider's word."),
+    status: z.enum(['OPEN', 'WON', 'LOST']),
+    createdAt: time,
+  })
+  .meta({ id: 'Dispute' });
+export type Dispute = z.infer<typeof Dispute>;
+
+const NextAction = z
+  .object({ type: z.enum(['REDIRECT']), url: z.url().optional(), expiresAt: time })
+  .meta({ id: 'NextAction' });
 
 /** The response to create, get, capture, void and refund (interface, "Payment response"). */
-export type PaymentResponse = {
-  paymentId: string;
-  merchantReference?: string | undefined;
-  amount: number;
-  authorizedAmount: number;
-  capturedAmount: number;
-  refundedAmount: number;
-  refundableAmount: number;
-  currency: string;
-  status: PaymentStatus;
-  paymentMethod: {
-    type: 'CARD';
-    card: MaskedCard;
-    encryptedCard: Omit<MaskedCard, 'last4'>;
-  };
-  captureNow: boolean;
-  descriptor?: string | undefined;
-  goodsType?: string | undefined;
-  productItems?: PaymentDetails['productItems'];
-  consumer?: PaymentDetails['consumer'];
-  billing?: PaymentDetails['billing'];
-  shipping?: PaymentDetails['shipping'];
-  metadata?: PaymentDetails['metadata'];
-  createdAt: string;
-  updatedAt: string;
-  transactions: Transaction[];
-  disputes?: Dispute[];
-  /** While it is AUTHORIZED, where the provider tells it. */
-  authorizationExpiresAt?: string | undefined;
+export const paymentResponse = z.object({
+  paymentId,
+  merchantReference: optionalText,
+  amount: amountMinor.describe('The created amount; it never changes.'),
+  authorizedAmount: sum.describe('The first authorized sum; it never changes.'),
+  capturedAmount: sum.describe('What was captured; of a part, the rest was released.'),
+  refundedAmount: sum.describe('What all refunds gave back until now.'),
+  refundableAmount: sum.describe('What a refund may give back now.'),
+  currency: operation.currency,
+  status: z.enum(PAYMENT_STATUSES),
+  paymentMethod: z.object({
+    type: z.enum(['CARD']),
+    card: maskedCard,
+    encryptedCard: maskedCard.omit({ last4: true }),
+  }),
+  captureNow: z.boolean(),
+  descriptor: optionalText,
+  goodsType,
+  productItems,
+  consumer,
+  billing,
+  shipping,
+  metadata,
+  createdAt: time,
+  updatedAt: time,
+  transactions: z.array(Transaction).describe('Every finished attempt, in order.'),
+  disputes: z
+    .array(Dispute)
+    .optional()
+    .describe('What the cardholder disputed. While one is OPEN nothing is refunded.'),
+  authorizationExpiresAt: time
+    .optional()
+    .describe(
+      'When the authorization ends, while the payment is AUTHORIZED, if the provider tells it.',
+    ),
   /** While the provider waits for the shopper (gaps §21); `url` is in the response to a create alone. */
-  nextAction?: { type: 'REDIRECT'; url?: string; expiresAt: string } | undefined;
-  source?: PaymentDetails['source'];
-};
+  nextAction: NextAction.optional(),
+  source,
+});
+export type PaymentResponse = z.infer<typeof paymentResponse>;
 
 /** The body of a 402 from create (interface, "Payment failure response"). */
 export type PaymentFailureResponse = Pick<
@@ -92,7 +138,7 @@ export type PaymentReadModel = {
 
 export type UnresolvedIntents = PaymentReadModel['unresolved'];
 
-const PREFIXES: Record<TransactionType, string> = {
+const PREFIXES: Record<Transaction['type'], string> = {
   AUTH: 'AUTH_',
   SALE: 'SALE_',
   CAPTURE: 'CAPT_',
@@ -101,14 +147,11 @@ const PREFIXES: Record<TransactionType, string> = {
 };
 
 /** The public id of an attempt: the prefix of its type and the 26 characters of its operation id. */
-export const transactionId = (type: TransactionType, operationId: string): string =>
+export const transactionId = (type: Transaction['type'], operationId: string): string =>
   PREFIXES[type] + operationId.slice(-26);
 
-export const isIdOf = (transactionId: string, operationId: string): boolean =>
-  transactionId.endsWith(operationId.slice(-26));
-
 /** Any other code is worth a later attempt. */
-const ADVICE: Partial<Record<FailureCode, Advice>> = {
+const ADVICE: Partial<Record<FailureCode, Failure['advice']>> = {
   INVALID_CARD_NUMBER: 'CORRECT_DATA',
   INCORRECT_CVV: 'CORRECT_DATA',
   EXPIRED_CARD: 'USE_ANOTHER_CARD',
@@ -122,21 +165,16 @@ const ADVICE: Partial<Record<FailureCode, Advice>> = {
 };
 
 /** The provider's own advice, else that of the failure code: also for events stored without one. */
-export const adviceOf = ({ failureCode, advice }: FailureData): Advice =>
+export const adviceOf = ({ failureCode, advice }: FailureData): Failure['advice'] =>
   advice ?? ADVICE[failureCode] ?? 'RETRY_LATER';
 
+const FAILURE_FIELDS = Object.keys(failureData.shape) as (keyof FailureData)[];
+
 /** Copies the given fields of a failure and no others. */
-export const givenFailure = (failure: FailureData): FailureData => {
-  const { failureCode, providerFailureCode, advice, networkDeclineCode, networkAdviceCode } =
-    failure;
-  return {
-    failureCode,
-    ...(providerFailureCode && { providerFailureCode }),
-    ...(advice && { advice }),
-    ...(networkDeclineCode && { networkDeclineCode }),
-    ...(networkAdviceCode && { networkAdviceCode }),
-  };
-};
+export const givenFailure = (failure: FailureData): FailureData =>
+  Object.fromEntries(
+    FAILURE_FIELDS.flatMap((field) => (failure[field] ? [[field, failure[field]]] : [])),
+  ) as FailureData;
 
 export const failureOf = (data: FailureData): Failure => {
   const advice = adviceOf(data);
@@ -146,12 +184,6 @@ export const failureOf = (data: FailureData): Failure => {
 /** An intent that waits for the shopper is not unresolved (gaps §21). */
 export const intentsWithoutOutcome = (unresolved: UnresolvedIntents): UnresolvedIntents =>
   unresolved.filter((o) => o.confirmation === undefined && o.waitsUntil === undefined);
-
-/** True when the operation, or any if none is given, has an intent and no outcome. */
-export const hasUnresolvedIntent = (unresolved: UnresolvedIntents, operationId?: string): boolean =>
-  intentsWithoutOutcome(unresolved).some(
-    (o) => operationId === undefined || o.operationId === operationId,
-  );
 
 type Amounts = Pick<PaymentResponse, 'capturedAmount' | 'refundedAmount' | 'disputes'>;
 

@@ -1,10 +1,9 @@
-/** The payment as responses show it, and every operation begun on it, to recognise repeats by. */
+/** The one fold of a payment: what responses show of it, and which of its operations are unresolved. */
 import type { EventData, PlacedEvent } from './payment-events.ts';
 import {
   type Dispute,
   failureOf,
-  hasUnresolvedIntent,
-  isIdOf,
+  intentsWithoutOutcome,
   leftOfCapture,
   type PaymentFailureResponse,
   type PaymentReadModel,
@@ -12,12 +11,10 @@ import {
   refundAt,
   refundableAmount,
   type Transaction,
-  type TransactionType,
   transactionId,
   type UnresolvedIntents,
 } from './payment-response.ts';
 import {
-  type Confirmation,
   type FollowingEvent,
   isIntent,
   isLater,
@@ -69,34 +66,14 @@ const created = (
   };
 };
 
-/** The attempt that an event ends, or shows to have been made elsewhere. */
-const ATTEMPTS: Record<(FollowingEvent | LaterEvent)['type'], TransactionType | undefined> = {
-  PaymentAuthorized: 'AUTH',
-  PaymentFailed: 'AUTH',
-  PaymentCaptured: 'CAPTURE',
-  PaymentCaptureDeclined: 'CAPTURE',
-  PaymentCaptureObserved: 'CAPTURE',
-  PaymentVoided: 'VOID',
-  PaymentVoidDeclined: 'VOID',
-  PaymentVoidObserved: 'VOID',
-  PaymentAuthorizationExpired: 'VOID',
-  PaymentRefunded: 'REFUND',
-  PaymentRefundDeclined: 'REFUND',
-  PaymentRefundObserved: 'REFUND',
-  PaymentCaptureRequested: undefined,
-  PaymentVoidRequested: undefined,
-  PaymentRefundRequested: undefined,
-  PaymentAuthorizationExpiring: undefined,
-  PaymentRefundFailed: undefined,
-  PaymentDisputed: undefined,
-  PaymentDisputeClosed: undefined,
-};
 /** A sale is one attempt, with two outcomes where it is approved. */
-const SALE_ATTEMPTS: typeof ATTEMPTS = {
-  ...ATTEMPTS,
-  PaymentAuthorized: undefined,
-  PaymentFailed: 'SALE',
-  PaymentCaptured: 'SALE',
+const attemptBy = (
+  type: (FollowingEvent | LaterEvent)['type'],
+  captureNow: boolean,
+): Transaction['type'] | undefined => {
+  if (captureNow && type === 'PaymentAuthorized') return undefined;
+  const isOfSale = captureNow && (type === 'PaymentCaptured' || type === 'PaymentFailed');
+  return isOfSale ? 'SALE' : TRANSITIONS[type].attempt;
 };
 
 const transactionsAfter = (
@@ -104,7 +81,7 @@ const transactionsAfter = (
   { type, data }: FollowingEvent | LaterEvent,
   createdAt: string,
 ): Transaction[] => {
-  const attempt = (captureNow ? SALE_ATTEMPTS : ATTEMPTS)[type];
+  const attempt = attemptBy(type, captureNow);
   if (attempt === undefined) return transactions;
   const { operationId, amount } = data;
   const made = { id: transactionId(attempt, operationId), type: attempt, amount };
@@ -159,20 +136,22 @@ export const requireFit = (event: LaterEvent, fits: boolean): void => {
 
 const fitsPayment = ({ response, unresolved }: PaymentReadModel, event: LaterEvent): boolean => {
   const { operationId, amount } = event.data;
+  const open = intentsWithoutOutcome(unresolved);
+  const isOpen = open.some((o) => o.operationId === operationId);
   switch (event.type) {
     case 'PaymentDisputed':
     case 'PaymentDisputeClosed':
       return true;
     case 'PaymentRefundFailed':
-      return !hasUnresolvedIntent(unresolved, operationId);
+      return !isOpen;
     case 'PaymentRefundObserved':
       return (
-        !hasUnresolvedIntent(unresolved, operationId) &&
+        !isOpen &&
         refundAt(response.transactions, operationId) < 0 &&
         amount <= leftOfCapture(response, unresolved)
       );
     default:
-      return !hasUnresolvedIntent(unresolved);
+      return open.length === 0;
   }
 };
 
@@ -217,29 +196,10 @@ const inOrder = ({
   source,
 });
 
-/** Of an operation that was resolved by hand (gaps §16). */
-export const confirmationAfter = ({ data }: FollowingEvent): Confirmation | undefined =>
-  'resolution' in data && data.resolution !== undefined ? 'UNCONFIRMED' : undefined;
-
-const unresolvedAfter = (
-  unresolved: UnresolvedIntents,
-  event: FollowingEvent,
-  since: string,
-): UnresolvedIntents => {
-  const { operationId, amount } = event.data;
-  if (isIntent(event)) return [...unresolved, { operationId, amount, since }];
-  const confirmation = confirmationAfter(event);
-  const left = unresolved.filter((o) => o.operationId !== operationId || o.confirmation);
-  // The second outcome of a sale finds what the first one has left.
-  if (confirmation === undefined || left.some((o) => o.operationId === operationId)) return left;
-  return [...left, { operationId, amount, since, confirmation }];
-};
-
 /** The operation has an intent, and no outcome: `isUnresolved`. */
 const knownOf = (unresolved: UnresolvedIntents, operationId: string) => {
   const known = unresolved.find((o) => o.operationId === operationId);
-  const confirmation = known?.confirmation;
-  return { isUnresolved: known !== undefined && confirmation === undefined, confirmation };
+  return { known, isUnresolved: known !== undefined && known.confirmation === undefined };
 };
 
 export const withoutIntent = ({ type }: FollowingEvent): Error =>
@@ -250,16 +210,25 @@ export const withoutIntent = ({ type }: FollowingEvent): Error =>
  * where an outcome has no unresolved intent. A sale is one operation with two outcomes: its
  * PaymentCaptured comes when PaymentAuthorized has ended the create.
  */
-const checkOperation = (
+const unresolvedAfter = (
   { unresolved, response: { captureNow } }: PaymentReadModel,
   event: FollowingEvent,
-): void => {
-  const { isUnresolved, confirmation } = knownOf(unresolved, event.data.operationId);
+  since: string,
+): UnresolvedIntents => {
+  const { operationId, amount } = event.data;
+  const { known, isUnresolved } = knownOf(unresolved, operationId);
   if (isIntent(event)) {
-    if (isUnresolved || confirmation !== undefined)
+    if (known !== undefined)
       throw new Error(`${event.type} of an operation that has begun already`);
-  } else if (!isUnresolved && !(event.type === 'PaymentCaptured' && captureNow))
+    return [...unresolved, { operationId, amount, since }];
+  }
+  if (!isUnresolved && !(event.type === 'PaymentCaptured' && captureNow))
     throw withoutIntent(event);
+  // The second outcome of a sale finds what the first one has left.
+  if (known?.confirmation !== undefined) return unresolved;
+  const left = unresolved.filter((o) => o !== known);
+  if (event.data.resolution === undefined) return left;
+  return [...left, { operationId, amount, since, confirmation: 'UNCONFIRMED' }];
 };
 
 export const noteMisfit = ({ type }: NoteEvent): Error =>
@@ -270,11 +239,17 @@ export const noteMisfit = ({ type }: NoteEvent): Error =>
  * outcome, or wants its shopper, a resolution is requested of such a one or of a contradicted one,
  * only an unconfirmed one is confirmed, and that or a failed attempt is contradicted.
  */
-const checkNote = ({ unresolved, response }: PaymentReadModel, note: NoteEvent): void => {
-  const { operationId } = note.data;
-  const { isUnresolved, confirmation } = knownOf(unresolved, operationId);
+const unresolvedAfterNote = (
+  { unresolved, response }: PaymentReadModel,
+  note: NoteEvent,
+  since: string,
+): UnresolvedIntents => {
+  const { type, data } = note;
+  const { operationId, amount } = data;
+  const { known, isUnresolved } = knownOf(unresolved, operationId);
+  const confirmation = known?.confirmation;
   const hasFailed = response.transactions.some(
-    ({ id, result }) => result === 'FAILED' && isIdOf(id, operationId),
+    ({ id, result }) => result === 'FAILED' && id.endsWith(operationId.slice(-26)),
   );
   const fits = {
     PaymentProviderOpened: isUnresolved,
@@ -282,49 +257,35 @@ const checkNote = ({ unresolved, response }: PaymentReadModel, note: NoteEvent):
     PaymentResolutionRequested: isUnresolved || confirmation === 'CONTRADICTED',
     PaymentOutcomeConfirmed: confirmation !== undefined,
     PaymentOutcomeContradicted:
-      confirmation === 'UNCONFIRMED' || (confirmation === undefined && hasFailed && !isUnresolved),
+      confirmation === 'UNCONFIRMED' || (known === undefined && hasFailed),
   };
-  if (!fits[note.type]) throw noteMisfit(note);
-  if (note.type === 'PaymentAuthenticationRequested' && response.status !== 'PENDING')
-    throw new Error(`${note.type} of a payment with an outcome`);
+  if (!fits[type]) throw noteMisfit(note);
+  if (type === 'PaymentAuthenticationRequested' && response.status !== 'PENDING')
+    throw new Error(`${type} of a payment with an outcome`);
+  const noting = (changed: Partial<UnresolvedIntents[number]>): UnresolvedIntents =>
+    unresolved.map((o) => (o === known ? { ...o, ...changed } : o));
+  switch (type) {
+    case 'PaymentAuthenticationRequested':
+      return noting({ waitsUntil: data.expiresAt });
+    case 'PaymentOutcomeConfirmed':
+      return unresolved.filter((o) => o !== known);
+    case 'PaymentOutcomeContradicted':
+      return known === undefined
+        ? [...unresolved, { operationId, amount, since, confirmation: 'CONTRADICTED' }]
+        : noting({ confirmation: 'CONTRADICTED' });
+    default:
+      return unresolved;
+  }
 };
 
-const afterNote = (
-  before: PaymentReadModel,
+const responseAfterNote = (
+  response: PaymentResponse,
   { type, data }: NoteEvent,
-  { revision, time }: Place,
-): PaymentReadModel => {
-  const { unresolved, response } = before;
-  const { operationId, amount } = data;
-  const isNoted = (o: UnresolvedIntents[number]): boolean => o.operationId === operationId;
-  const noting = (changed: Partial<UnresolvedIntents[number]>): UnresolvedIntents =>
-    unresolved.map((o) => (isNoted(o) ? { ...o, ...changed } : o));
-  switch (type) {
-    case 'PaymentAuthenticationRequested': {
-      const { expiresAt } = data;
-      const nextAction = { type: 'REDIRECT' as const, expiresAt };
-      return {
-        ...before,
-        revision,
-        unresolved: noting({ waitsUntil: expiresAt }),
-        response: inOrder({ ...response, updatedAt: time, nextAction }),
-      };
-    }
-    case 'PaymentOutcomeConfirmed':
-      return { ...before, revision, unresolved: unresolved.filter((o) => !isNoted(o)) };
-    case 'PaymentOutcomeContradicted': {
-      const confirmation = 'CONTRADICTED';
-      const contradicted = { operationId, amount, since: time, confirmation } as const;
-      const isListed = unresolved.some(isNoted);
-      return {
-        ...before,
-        revision,
-        unresolved: isListed ? noting({ confirmation }) : [...unresolved, contradicted],
-      };
-    }
-    default:
-      return { ...before, revision };
-  }
+  updatedAt: string,
+): PaymentResponse => {
+  if (type !== 'PaymentAuthenticationRequested') return response;
+  const nextAction = { type: 'REDIRECT' as const, expiresAt: data.expiresAt };
+  return inOrder({ ...response, updatedAt, nextAction });
 };
 
 /**
@@ -344,20 +305,18 @@ export const project = (
     throw new Error('PaymentCreated is not the first event of its stream');
   }
   if (readModel === undefined) throw new Error('the stream has no PaymentCreated');
-  if (isNote(event)) {
-    checkNote(readModel, event);
-    return afterNote(readModel, event, place);
-  }
   const { merchantId, response: before } = readModel;
+  if (isNote(event)) {
+    const unresolved = unresolvedAfterNote(readModel, event, time);
+    return { merchantId, revision, unresolved, response: responseAfterNote(before, event, time) };
+  }
   const { from, to = before.status } = TRANSITIONS[event.type];
   if (!from.includes(before.status))
     throw new Error(`${event.type} cannot follow status ${before.status}`);
-  let { unresolved } = readModel;
   if (isLater(event)) requireFit(event, fitsPayment(readModel, event));
-  else {
-    checkOperation(readModel, event);
-    unresolved = unresolvedAfter(unresolved, event, time);
-  }
+  const unresolved = isLater(event)
+    ? readModel.unresolved
+    : unresolvedAfter(readModel, event, time);
   const response = inOrder({
     ...before,
     nextAction: undefined,

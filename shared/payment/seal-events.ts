@@ -3,7 +3,7 @@
  * makes them (ADR-0114). Names of types and fields are stored forms; the events change no read model.
  */
 import { z } from 'zod';
-import type { EventsOf } from './event-fields.ts';
+import type { EventsOf } from './fields.ts';
 
 export const SEALS_STREAM = 'log-seals';
 

@@ -1,9 +1,9 @@
 /** The state that the rules decide on, its fold, and the questions that they ask of it. */
-import type { RequestIdentity } from './event-fields.ts';
-import type { FinalOutcome } from './outcome.ts';
+
+import type { RequestIdentity } from './fields.ts';
 import type { EventData, PlacedEvent } from './payment-events.ts';
 import type { PaymentReadModel, PaymentResponse } from './payment-response.ts';
-import { confirmationAfter, noteMisfit, project, requireFit, withoutIntent } from './response.ts';
+import { noteMisfit, project, requireFit, withoutIntent } from './response.ts';
 import {
   type Confirmation,
   type IntentEvent,
@@ -19,13 +19,13 @@ export const evolve = (state: PaymentState | undefined, next: PlacedEvent): Paym
   const { event } = next;
   const readModel = project(state?.readModel, next);
   if (event.type === 'PaymentRefundFailed' && state !== undefined)
-    requireFit(event, refundOf(state, event.data.operationId) === event.data.amount);
+    requireFit(event, amountOfRefund(state, event.data.operationId) === event.data.amount);
   return {
     ...readModel.response,
     merchantId: readModel.merchantId,
     readModel,
-    operations: operationsAfter(state?.operations ?? [], next),
-    observedRefunds: observedAfter(state?.observedRefunds, event),
+    operations: operationsAfter(state?.operations ?? [], next, readModel),
+    observedRefunds: observedAfter(state?.observedRefunds ?? [], event),
   };
 };
 
@@ -37,7 +37,11 @@ export const foldState = (events: Iterable<PlacedEvent>): PaymentState | undefin
 };
 
 /** The operations after an event that fits the read model. */
-const operationsAfter = (operations: Operation[], { event, revision, time }: PlacedEvent) => {
+const operationsAfter = (
+  operations: Operation[],
+  { event, revision, time }: PlacedEvent,
+  { unresolved }: PaymentReadModel,
+): Operation[] => {
   if (isIntent(event)) return [...operations, begun(event, revision)];
   const { operationId } = event.data;
   if (event.type === 'PaymentAuthorizationExpiring')
@@ -48,14 +52,15 @@ const operationsAfter = (operations: Operation[], { event, revision, time }: Pla
   // From the end: an outcome mostly follows its intent soon, and there can be thousands of refunds.
   const at = operations.findLastIndex((o) => o.operationId === operationId);
   const known = operations[at];
+  const confirmation = unresolved.find((o) => o.operationId === operationId)?.confirmation;
   if (isNote(event)) {
     // A read model does not tell an operation from a refund that was made elsewhere.
     if (known === undefined) throw noteMisfit(event);
-    return operations.with(at, noted(known, event, time));
+    return operations.with(at, { ...noted(known, event, time), confirmation });
   }
   // The one outcome without an unresolved intent is a sale's capture, which belongs to the create.
   if (known === undefined || (known.ended !== undefined && at > 0)) throw withoutIntent(event);
-  return operations.with(at, ended(known, event, revision));
+  return operations.with(at, { ...ended(known, event, revision), confirmation });
 };
 
 const KINDS: Record<IntentEvent['type'], OperationKind> = {
@@ -72,30 +77,19 @@ const begun = ({ type, data }: IntentEvent, requestedAt: number): Operation => {
   return { kind: KINDS[type], ...operation, ...(mayAsk && { authentication: true }) };
 };
 
-const ended = (operation: Operation, event: OutcomeEvent, revision: number): Operation => {
-  const outcome = 'outcome' in event.data ? event.data.outcome : 'APPROVED';
-  return {
-    ...operation,
-    ...changesBy(event),
-    ended: { outcome, revision },
-    // The second outcome of a sale finds what the first one has left.
-    confirmation: operation.confirmation ?? confirmationAfter(event),
-    resolutionRequest: undefined,
-  };
-};
-
-const changesBy = ({ type, data }: OutcomeEvent): Partial<Operation> => {
-  switch (type) {
-    case 'PaymentAuthorized':
-      return data.providerReference === undefined ? {} : { reference: data.providerReference };
-    case 'PaymentRefunded':
-    case 'PaymentRefundDeclined':
-      // The outcome says what was refunded, so that a refund which bounces takes just that back (L5).
-      return { kind: 'refund', amountMinor: data.amount };
-    default:
-      return {};
-  }
-};
+const ended = (
+  operation: Operation,
+  { type, data }: OutcomeEvent,
+  revision: number,
+): Operation => ({
+  ...operation,
+  ...(type === 'PaymentAuthorized' &&
+    data.providerReference !== undefined && { reference: data.providerReference }),
+  // The outcome says what was refunded, so that a refund which bounces takes just that back (L5).
+  amountMinor: data.amount,
+  ended: { outcome: 'outcome' in data ? data.outcome : 'APPROVED', revision },
+  resolutionRequest: undefined,
+});
 
 const noted = (operation: Operation, { type, data }: NoteEvent, time: string): Operation => {
   switch (type) {
@@ -110,11 +104,11 @@ const noted = (operation: Operation, { type, data }: NoteEvent, time: string): O
     }
     case 'PaymentOutcomeConfirmed': {
       const isByHand = operation.confirmation === 'CONTRADICTED' && data.resolution !== undefined;
-      const confirmed = { confirmation: undefined, resolutionRequest: undefined };
-      return { ...operation, ...confirmed, ...(isByHand && { contradictionEnded: true }) };
+      const confirmed = { ...operation, resolutionRequest: undefined };
+      return isByHand ? { ...confirmed, contradictionEnded: true } : confirmed;
     }
     case 'PaymentOutcomeContradicted':
-      return { ...operation, confirmation: 'CONTRADICTED', resolutionRequest: undefined };
+      return { ...operation, resolutionRequest: undefined };
   }
 };
 
@@ -124,14 +118,13 @@ const marking =
     one.operationId === operationId ? { ...one, [mark]: true } : one;
 
 const observedAfter = (
-  observed: ObservedRefund[] | undefined,
+  observed: ObservedRefund[],
   { type, data }: PlacedEvent['event'],
-): ObservedRefund[] | undefined => {
-  if (type === 'PaymentRefundFailed')
-    return observed?.map(marking(data.operationId, 'failedLater'));
+): ObservedRefund[] => {
+  if (type === 'PaymentRefundFailed') return observed.map(marking(data.operationId, 'failedLater'));
   if (type !== 'PaymentRefundObserved') return observed;
   const { operationId, refundId, amount: amountMinor } = data;
-  return [...(observed ?? []), { operationId, refundId, amountMinor }];
+  return [...observed, { operationId, refundId, amountMinor }];
 };
 
 /** A sale is a create. */
@@ -155,7 +148,7 @@ export type Operation = {
   /** The provider waits, or waited, for the shopper until then: a time, UTC. */
   waitsUntil?: string;
   /** `revision` is that of the outcome's last event: the response is the fold up to it. */
-  ended?: { outcome: FinalOutcome; revision: number };
+  ended?: { outcome: 'APPROVED' | EventData<'PaymentFailed'>['outcome']; revision: number };
   /** A refund that was approved, and bounced later. */
   failedLater?: true;
   /** A create whose merchant was told that its authorization ends soon (gaps §24). */
@@ -188,7 +181,7 @@ type ObservedRefund = {
 export type PaymentState = PaymentResponse & {
   merchantId: string;
   operations: Operation[];
-  observedRefunds?: ObservedRefund[] | undefined;
+  observedRefunds: ObservedRefund[];
   readModel: PaymentReadModel;
 };
 
@@ -199,19 +192,16 @@ export const unresolvedOperations = (state: PaymentState | undefined): Operation
 export const unconfirmedOperations = (state: PaymentState | undefined): Operation[] =>
   state === undefined ? [] : state.operations.filter((o) => o.confirmation !== undefined);
 
-/**
- * The amount of a refund that counts as given back; undefined for any other id. By the whole operation
- * id: transactions show a part of it alone.
- */
-export const refundOf = (
-  { operations, observedRefunds = [] }: PaymentState,
-  operationId: string,
-): number | undefined => {
-  const made = operations.findLast((o) => o.kind === 'refund' && o.operationId === operationId);
-  const refund = made ?? observedRefunds.find((o) => o.operationId === operationId);
-  const isMade = made === undefined || made.ended?.outcome === 'APPROVED';
-  return isMade && !refund?.failedLater ? refund?.amountMinor : undefined;
-};
+/** The refunds that count as given back: approved, or made elsewhere, and not bounced. */
+export const refundsOf = ({ operations, observedRefunds }: PaymentState) =>
+  [
+    ...operations.filter((o) => o.kind === 'refund' && o.ended?.outcome === 'APPROVED'),
+    ...observedRefunds,
+  ].filter((o) => !o.failedLater);
+
+/** Undefined for any other id. By the whole operation id: transactions show a part of it alone. */
+export const amountOfRefund = (state: PaymentState, operationId: string): number | undefined =>
+  refundsOf(state).find((o) => o.operationId === operationId)?.amountMinor;
 
 /** Recorded as never carried out: an approval contradicts that, whatever the payment waited for (gaps §16, §21). */
 export const isNeverCarriedOut = ({ ended }: Pick<Operation, 'ended'>): boolean =>

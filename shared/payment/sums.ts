@@ -1,6 +1,6 @@
 /** A payment's sums, event by event: hashes say nothing about amounts (M2, M3, M8). Minor units. */
 import type { PaymentEvent } from './payment-events.ts';
-import { isLater, isNote } from './transitions.ts';
+import { isIntent, isLater, isNote } from './transitions.ts';
 
 export type PaymentSums = {
   currency: string;
@@ -57,14 +57,12 @@ const releaseReason = (sums: PaymentSums, event: PaymentEvent): string | undefin
   return `it releases ${releasedAmount}, and the rest of the authorization is ${rest}`;
 };
 
-const isIntent = ({ type }: PaymentEvent): boolean =>
-  type === 'PaymentCaptureRequested' ||
-  type === 'PaymentVoidRequested' ||
-  type === 'PaymentRefundRequested';
+const isRequest = (event: PaymentEvent): boolean =>
+  isIntent(event) && event.type !== 'PaymentCreated';
 
 const requestReason = ({ requested }: PaymentSums, event: PaymentEvent): string | undefined => {
   // A later result ends no operation.
-  if (isIntent(event) || isLater(event)) return undefined;
+  if (isRequest(event) || isLater(event)) return undefined;
   const { operationId, amount } = event.data;
   const expected = requested.findLast((one) => one.operationId === operationId)?.amount;
   if (expected === undefined) return 'no intent of its operation comes before it';
@@ -84,6 +82,7 @@ const after = (sums: PaymentSums, event: PaymentEvent): PaymentSums => {
   if (isNote(event)) return sums;
   const { type, data } = event;
   const { operationId, amount } = data;
+  if (isRequest(event)) return { ...sums, requested: [...sums.requested, { operationId, amount }] };
   switch (type) {
     case 'PaymentAuthorized':
       // The create's request stays: a sale's PaymentCaptured names the same operation.
@@ -98,18 +97,8 @@ const after = (sums: PaymentSums, event: PaymentEvent): PaymentSums => {
       return { ...sums, refunded: sums.refunded + amount };
     case 'PaymentRefundFailed':
       return { ...sums, refunded: sums.refunded - amount };
-    case 'PaymentAuthorizationExpiring':
-    case 'PaymentAuthorizationExpired':
-    case 'PaymentVoidObserved':
-    case 'PaymentDisputed':
-    case 'PaymentDisputeClosed':
-      return sums;
-    case 'PaymentCaptureRequested':
-    case 'PaymentVoidRequested':
-    case 'PaymentRefundRequested':
-      return { ...sums, requested: [...sums.requested, { operationId, amount }] };
     default:
-      return without(sums, operationId);
+      return isLater(event) ? sums : without(sums, operationId);
   }
 };
 

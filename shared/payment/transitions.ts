@@ -55,27 +55,34 @@ export const isLater = (event: PaymentEvent): event is LaterEvent => isOneOf(LAT
 /** An event that is no intent, no note and was not said later is an outcome. */
 export const isIntent = (event: PaymentEvent): event is IntentEvent => isOneOf(INTENTS, event);
 
-/** `to` is absent where the status stays, or follows from the amounts. */
-type Transition = { from: readonly PaymentStatus[]; to?: PaymentStatus };
+/**
+ * `to` is absent where the status stays, or follows from the amounts. `attempt`: what the event ends, or
+ * shows to have been made elsewhere.
+ */
+type Transition = {
+  from: readonly PaymentStatus[];
+  to?: PaymentStatus;
+  attempt?: 'AUTH' | 'CAPTURE' | 'VOID' | 'REFUND';
+};
 
 /** By event type; PaymentCreated begins a stream as PENDING. */
 export const TRANSITIONS: Readonly<Record<(FollowingEvent | LaterEvent)['type'], Transition>> = {
-  PaymentAuthorized: { from: ['PENDING'], to: 'AUTHORIZED' },
-  PaymentFailed: { from: ['PENDING'], to: 'FAILED' },
+  PaymentAuthorized: { from: ['PENDING'], to: 'AUTHORIZED', attempt: 'AUTH' },
+  PaymentFailed: { from: ['PENDING'], to: 'FAILED', attempt: 'AUTH' },
   PaymentCaptureRequested: { from: ['AUTHORIZED'] },
-  PaymentCaptured: { from: ['AUTHORIZED'], to: 'CAPTURED' },
-  PaymentCaptureDeclined: { from: ['AUTHORIZED'] },
+  PaymentCaptured: { from: ['AUTHORIZED'], to: 'CAPTURED', attempt: 'CAPTURE' },
+  PaymentCaptureDeclined: { from: ['AUTHORIZED'], attempt: 'CAPTURE' },
   PaymentVoidRequested: { from: ['AUTHORIZED'] },
-  PaymentVoided: { from: ['AUTHORIZED'], to: 'VOIDED' },
-  PaymentVoidDeclined: { from: ['AUTHORIZED'] },
+  PaymentVoided: { from: ['AUTHORIZED'], to: 'VOIDED', attempt: 'VOID' },
+  PaymentVoidDeclined: { from: ['AUTHORIZED'], attempt: 'VOID' },
   PaymentAuthorizationExpiring: { from: ['AUTHORIZED'] },
-  PaymentAuthorizationExpired: { from: ['AUTHORIZED'], to: 'VOIDED' },
-  PaymentCaptureObserved: { from: ['AUTHORIZED'], to: 'CAPTURED' },
-  PaymentVoidObserved: { from: ['AUTHORIZED'], to: 'VOIDED' },
+  PaymentAuthorizationExpired: { from: ['AUTHORIZED'], to: 'VOIDED', attempt: 'VOID' },
+  PaymentCaptureObserved: { from: ['AUTHORIZED'], to: 'CAPTURED', attempt: 'CAPTURE' },
+  PaymentVoidObserved: { from: ['AUTHORIZED'], to: 'VOIDED', attempt: 'VOID' },
   PaymentRefundRequested: { from: ['CAPTURED'] },
-  PaymentRefunded: { from: ['CAPTURED'] },
-  PaymentRefundDeclined: { from: ['CAPTURED'] },
-  PaymentRefundObserved: { from: ['CAPTURED'] },
+  PaymentRefunded: { from: ['CAPTURED'], attempt: 'REFUND' },
+  PaymentRefundDeclined: { from: ['CAPTURED'], attempt: 'REFUND' },
+  PaymentRefundObserved: { from: ['CAPTURED'], attempt: 'REFUND' },
   PaymentRefundFailed: { from: ['CAPTURED', 'REFUNDED'], to: 'CAPTURED' },
   PaymentDisputed: { from: ['CAPTURED', 'REFUNDED'] },
   PaymentDisputeClosed: { from: ['CAPTURED', 'REFUNDED'] },

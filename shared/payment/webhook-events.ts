@@ -10,7 +10,7 @@ import {
   type RequestIdentity,
   text,
   utcTime,
-} from './event-fields.ts';
+} from './fields.ts';
 
 const endpointId = z.string().regex(/^we_[0-9A-Z]{26}$/);
 const url = z.string().min(1).max(2048);

@@ -1,6 +1,6 @@
 /** The rules of a merchant's webhook endpoints. Pure: clock, ids and positions are given. */
 import type { RecordedEvent } from '../event-store/port.ts';
-import type { RequestIdentity } from '../payment/event-fields.ts';
+import type { RequestIdentity } from '../payment/fields.ts';
 import type { WebhookEvent } from '../payment/webhook-events.ts';
 import { CHANGES, type DataOf, ENDPOINTS_MAX, type Endpoint, TESTS } from './endpoints.ts';
 

@@ -12,7 +12,7 @@ import {
 } from '../../command-api/reconcile/reconcile-payment.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import type { FinalOutcome } from '../../shared/payment/outcome.ts';
+import type { FinalOutcomeDetails } from '../../shared/payment/commands.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import type { Operation } from '../../shared/payment/state.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
@@ -166,7 +166,7 @@ describe('M5: what the log and the provider’s word about one operation come to
   const NOTHING = { outcome: 'NOT_FOUND' } as const;
   const silent = (reason: string) => ({ outcome: 'UNKNOWN', reason }) as const;
 
-  test.each<[FinalOutcome | undefined, LookedUp, string, string | undefined]>([
+  test.each<[FinalOutcomeDetails['outcome'] | undefined, LookedUp, string, string | undefined]>([
     ['APPROVED', APPROVAL, 'AGREES', undefined],
     ['DECLINED', DECLINE, 'AGREES', undefined],
     ['NOT_SENT', NOTHING, 'AGREES', undefined],

@@ -8,9 +8,12 @@
 import assert from 'node:assert/strict';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { Command, RequestedAmount } from '../../shared/payment/commands.ts';
+import type {
+  Command,
+  FinalOutcomeDetails,
+  RequestedAmount,
+} from '../../shared/payment/commands.ts';
 import { decide } from '../../shared/payment/decide.ts';
-import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import {
   type PaymentEvent,
   type PlacedEvent,

@@ -14,7 +14,7 @@ import {
   type TokenInput,
 } from '../../shared/payment/card.ts';
 import { brandOf, CARD_BRANDS, type CardBrand } from '../../shared/payment/card-ranges.ts';
-import { type MaskedCard, maskedCard } from '../../shared/payment/payment-events.ts';
+import { type MaskedCard, maskedCard } from '../../shared/payment/fields.ts';
 import { holdsKnownCard } from '../../shared/runtime/card-numbers.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 

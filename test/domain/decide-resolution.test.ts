@@ -1,9 +1,12 @@
 /** gaps §16: which events two operators' words and the provider's later outcome lead to. */
 import { describe, expect, test } from '@jest/globals';
-import type { ResolutionCommand, ResolveCommand } from '../../shared/payment/commands.ts';
+import type {
+  FinalOutcomeDetails,
+  ResolutionCommand,
+  ResolveCommand,
+} from '../../shared/payment/commands.ts';
 import { decide } from '../../shared/payment/decide.ts';
-import { APPROVAL_MS_MAX } from '../../shared/payment/decide-resolution.ts';
-import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
+import { APPROVAL_MS_MAX } from '../../shared/payment/decide-outcome.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { foldState } from '../../shared/payment/state.ts';
 import {

@@ -1,7 +1,7 @@
 /** The rules of a payment: what each command is answered in each state (gaps §3, §5 to §8). */
 import { describe, expect, test } from '@jest/globals';
+import type { FinalOutcomeDetails } from '../../shared/payment/commands.ts';
 import { refused } from '../../shared/payment/decide.ts';
-import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { isOfSameRequest } from '../../shared/payment/state.ts';
 import {

@@ -9,8 +9,9 @@ const files = readdirSync(FOLDER).filter((name) => name.endsWith('.ts'));
 const ALLOWED: Record<string, string[]> = {
   'audit-events.ts': ['zod'],
   'events.ts': ['zod'],
-  'event-fields.ts': ['zod'],
+  'fields.ts': ['zod'],
   'payment-events.ts': ['zod'],
+  'payment-response.ts': ['zod'],
   'seal-events.ts': ['zod'],
   'webhook-events.ts': ['zod'],
   'card-ranges.ts': ['card-validator'],

@@ -21,6 +21,7 @@ import {
   providerOpened,
   refunded,
   refundFailed,
+  refundObserved,
   refundRequested,
 } from '../support/payment-events.ts';
 import { stateAfter } from '../support/scenario.ts';
@@ -90,5 +91,13 @@ test('a refund that failed later is known by its whole operation id, of which a 
   expect(decideLater(state, failedLater(other))).toEqual([]);
   expect(() => stateAfter([...asRefunded, refundFailed({ operationId: other })])).toThrow(
     new Error('PaymentRefundFailed does not fit its payment'),
+  );
+});
+
+test('a refund that was made elsewhere is no operation, so nothing contradicts it', () => {
+  const elsewhere = { operationId: operationId(7), amount: 100 };
+  const bounced = [...asCaptured, refundObserved(elsewhere), refundFailed(elsewhere)];
+  expect(() => stateAfter([...bounced, outcomeContradicted(elsewhere)])).toThrow(
+    new Error('PaymentOutcomeContradicted does not fit its operation'),
   );
 });

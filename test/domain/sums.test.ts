@@ -6,6 +6,7 @@ import { addSums, type PaymentSums } from '../../shared/payment/sums.ts';
 import {
   anyPayment,
   authorizationExpired,
+  authorizationExpiring,
   authorized,
   captureDeclined,
   captured,
@@ -76,6 +77,11 @@ test('an outcome of another amount than before is found in every stream', () => 
 
 describe('sums that cannot be, each with its reason', () => {
   test.each<[string, PaymentEvent[], string]>([
+    [
+      'a second create',
+      [created(), created({ operationId: operationId(4) })],
+      '1: no intent of its operation comes before it',
+    ],
     [
       'an authorization of another amount',
       [created(), authorized({ amount: 9500 })],
@@ -181,6 +187,7 @@ describe('sums that cannot be, each with its reason', () => {
     ['an authorization that ran out', [created(), authorized(), authorizationExpired()]],
     ['a whole refund that bounced and was repeated', [...sale, ...again]],
     ['notes before and after an outcome', noted],
+    ['a notice between the outcomes of a sale', sale.toSpliced(2, 0, authorizationExpiring())],
   ])('%s: it adds up', (_what, events) => {
     expect(breakOf(events)).toBeUndefined();
   });

@@ -260,6 +260,7 @@ describe('gaps §16: what is noted of an operation changes no status and no amou
   test.each<[string, PaymentEvent[], string | undefined]>([
     ['resolved by hand', byHand, 'UNCONFIRMED'],
     ['a sale resolved by hand', asSold, 'UNCONFIRMED'],
+    ['its first outcome alone', [...asSold.slice(0, 2), captured()], 'UNCONFIRMED'],
     ['confirmed', [...byHand, outcomeConfirmed()], undefined],
     ['contradicted', contradicted, 'CONTRADICTED'],
     ['ending it requested', [...contradicted, resolutionRequested()], 'CONTRADICTED'],
@@ -286,6 +287,11 @@ describe('gaps §16: what is noted of an operation changes no status and no amou
     ["a confirmation of the provider's own outcome", [created(), failed()], outcomeConfirmed()],
     ['a second contradiction', contradicted, outcomeContradicted()],
     ['a note of another operation', [created()], resolutionRequested({ operationId: FIRST })],
+    [
+      'a contradiction of another operation',
+      [created(), failed()],
+      outcomeContradicted({ operationId: FIRST }),
+    ],
   ])('%s is damage for both folds', (_what, given, event) => {
     const why = new Error(`${event.type} does not fit its operation`);
     expect(() => state([...given, event])).toThrow(why);

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { AMOUNTS } from '../../command-api/request/json.ts';
 import { parseCreate } from '../../command-api/request/payment-request.ts';
-import { paymentDetails } from '../../shared/payment/payment-events.ts';
+import { paymentDetails } from '../../shared/payment/fields.ts';
 import { parseText, textOf } from '../../shared/runtime/json.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 

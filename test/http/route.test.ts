@@ -7,7 +7,7 @@ import { createAuthHooks } from '../../shared/http/auth/hooks.ts';
 import type { Read } from '../../shared/http/request.ts';
 import { type Input, type Route, registerRoutes } from '../../shared/http/route.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
-import { PAYMENT_ID } from '../../shared/payment/event-fields.ts';
+import { PAYMENT_ID } from '../../shared/payment/fields.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { silentLog } from '../support/silent-log.ts';
 

@@ -55,7 +55,7 @@ afterAll(() => folder.remove());
 
 test('every step of the page can be done, and what has to pass passes', () => {
   const schema = '  descriptor: optionalText,\n';
-  addAfter('shared/payment/payment-events.ts', schema, '  salesChannel: optionalText,\n');
+  addAfter('shared/payment/fields.ts', schema, '  salesChannel: optionalText,\n');
 
   const request = '  descriptor: optionalText(),\n';
   addAfter('command-api/request/schemas.ts', request, '  salesChannel: optionalText(),\n');
@@ -79,8 +79,8 @@ test('every step of the page can be done, and what has to pass passes', () => {
   freeze();
   passes('test', '--', 'test/domain/stored-events');
 
-  const type = '  descriptor?: string | undefined;\n';
-  addAfter('shared/payment/payment-response.ts', type, '  salesChannel?: string | undefined;\n');
+  const shown = '  descriptor: optionalText,\n';
+  addAfter('shared/payment/payment-response.ts', shown, '  salesChannel: optionalText,\n');
   addAfter(
     'shared/payment/response.ts',
     '      descriptor: details.descriptor,\n',
@@ -90,11 +90,6 @@ test('every step of the page can be done, and what has to pass passes', () => {
     'test/domain/response.test.ts',
     "    descriptor: 'ACME',\n",
     "    salesChannel: 'web',\n",
-  );
-  addAfter(
-    'shared/http/payment-schemas.ts',
-    '  descriptor: text().optional(),\n',
-    '  salesChannel: text().optional(),\n',
   );
   const [, version = ''] =
     /READ_MODEL_VERSION = (\d+);/.exec(textOf('shared/payment/response.ts')) ?? [];

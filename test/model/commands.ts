@@ -1,7 +1,7 @@
 /** What merchants, providers and operators do: each step runs on the service and on the model. */
 import { expect } from '@jest/globals';
 import fc from 'fast-check';
-import type { LaterResult } from '../../shared/payment/outcome.ts';
+import type { LaterResult } from '../../shared/payment/commands.ts';
 import type { Fault } from '../support/faults-on-demand.ts';
 import { APPROVED, type CommandResponse, type InProcess } from '../support/in-process.ts';
 import { until } from '../support/until.ts';

@@ -12,9 +12,9 @@ import { MESSAGE_VERSIONS } from '../../projector/event-feed/schemas.ts';
 import { generatedTopicDocs } from '../../scripts/topics/generated.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
+import type { PaymentDetails } from '../../shared/payment/fields.ts';
 import {
   PAYMENT_EVENT_TYPES,
-  type PaymentDetails,
   paymentSchemas,
   streamOf,
 } from '../../shared/payment/payment-events.ts';

@@ -3,10 +3,10 @@ import type {
   AuthenticateCommand,
   ChangeCommand,
   CreateCommand,
+  FinalOutcomeDetails,
   OpenCommand,
   RecordCommand,
 } from '../../shared/payment/commands.ts';
-import type { FinalOutcomeDetails } from '../../shared/payment/outcome.ts';
 import { created, operationId } from './payment-events.ts';
 
 /** The operation that a command asks for, when the payment's own are 0, 1 and 2. */

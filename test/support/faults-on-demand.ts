@@ -8,7 +8,7 @@ import type {
   Provider,
   ProviderOperation,
 } from '../../command-api/provider/port.ts';
-import type { LaterResult } from '../../shared/payment/outcome.ts';
+import type { LaterResult } from '../../shared/payment/commands.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 
 /** What happens to one call: it acts and its answer is lost, never arrives, or is not sent, for a reason. */

@@ -1,35 +1,25 @@
 import { z } from 'zod';
 import { CARD_TOKEN } from '../../../shared/payment/card.ts';
+import { CARD_NUMBER } from '../../../shared/payment/card-forms.ts';
 import {
-  CARD_NUMBER,
   CRYPTOGRAM,
-  ECI,
-  EXEMPTIONS,
-  THREE_D_SECURE_VERSIONS,
-  UUID,
-} from '../../../shared/payment/card-forms.ts';
-import { ADVICES, networkCode } from '../../../shared/payment/payment-events.ts';
+  failureData,
+  maskedCard,
+  operation,
+  text,
+  threeDSecure,
+} from '../../../shared/payment/fields.ts';
 
 /** A longer body is not read, on either side. */
 export const BODY_BYTES_MAX = 65_536;
 
-export const operationIdShape = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/);
-
-const amount = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
-const currency = z.string().regex(/^[A-Z]{3}$/);
-const text = z.string().min(1).max(255);
-
+export const { operationId: operationIdShape } = operation;
+const { amount, currency } = operation;
 const everyOperation = { paymentId: operationIdShape, amount, currency };
 const everyCard = {
   holderName: text,
   threeDSecure: z
-    .object({
-      version: z.enum(THREE_D_SECURE_VERSIONS),
-      eci: z.string().regex(ECI),
-      cryptogram: z.string().regex(CRYPTOGRAM),
-      transactionId: z.string().regex(UUID),
-      exemption: z.enum(EXEMPTIONS).optional(),
-    })
+    .object({ ...threeDSecure.shape, cryptogram: z.string().regex(CRYPTOGRAM) })
     .optional(),
 };
 const token = z.string().regex(CARD_TOKEN);
@@ -62,18 +52,12 @@ export const operationBody = z.discriminatedUnion('kind', [
 /** Describes a token before it is used (gaps §14). */
 export const tokenQuestion = z.object({ token, merchantId: text });
 export const tokenBody = z.object({
+  ...maskedCard.pick({ last4: true, expiryMonth: true, expiryYear: true }).shape,
   brand: z.string().nullish(),
-  last4: z.string().regex(/^[0-9]{4}$/),
-  expiryMonth: z.string().regex(/^(0[1-9]|1[0-2])$/),
-  expiryYear: z.string().regex(/^[0-9]{4}$/),
-  bin: z
-    .string()
-    .regex(/^[0-9]{6}([0-9]{2})?$/)
-    .nullish(),
+  bin: maskedCard.shape.bin.nullish(),
 });
 
-/** No outcome is doubted for its sake. */
-const optionalNetworkCode = networkCode.optional().catch(undefined);
+const { advice, networkDeclineCode, networkAdviceCode } = failureData.shape;
 
 /** An offset can lead to a year of five digits, and to a longer text. */
 const UTC_LENGTH = 24;
@@ -85,9 +69,10 @@ const outcome = {
   currency,
   failureCode: z.string().nullish(),
   providerFailureCode: z.string().nullish(),
-  advice: z.enum(ADVICES).optional().catch(undefined),
-  networkDeclineCode: optionalNetworkCode,
-  networkAdviceCode: optionalNetworkCode,
+  // No outcome is doubted for the sake of these.
+  advice: advice.catch(undefined),
+  networkDeclineCode: networkDeclineCode.catch(undefined),
+  networkAdviceCode: networkAdviceCode.catch(undefined),
   authorizationExpiresAt: z.iso
     .datetime({ offset: true })
     .transform((time) => new Date(time).toISOString())

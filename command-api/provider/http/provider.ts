@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { CARD_BRANDS } from '../../../shared/payment/card-ranges.ts';
-import { FAILURE_CODES, type FailureCode } from '../../../shared/payment/payment-events.ts';
+import { FAILURE_CODES, type FailureCode } from '../../../shared/payment/fields.ts';
 import { currentTraceparent } from '../../../shared/runtime/tracing.ts';
 import {
   AT_WORK,

@@ -1,5 +1,5 @@
 /** Stripe's decline and error codes by our failure code. Any other is UNKNOWN_DECLINE. */
-import type { FailureCode, FailureData } from '../../../shared/payment/payment-events.ts';
+import type { FailureCode, FailureData } from '../../../shared/payment/fields.ts';
 
 const STRIPE_CODES: { readonly [Ours in FailureCode]?: string } = {
   CARD_DECLINED: `generic_decline card_declined call_issuer no_action_taken stop_payment_order

@@ -1,6 +1,6 @@
 /** What became of a payment later (gaps §15), read from Stripe's objects as they are now. */
 import { z } from 'zod';
-import type { LaterResult } from '../../../shared/payment/outcome.ts';
+import type { LaterResult } from '../../../shared/payment/commands.ts';
 import type {
   KnownDispute,
   LaterResults,

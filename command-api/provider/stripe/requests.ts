@@ -1,6 +1,6 @@
 /** A key works at one endpoint only, hence the suffixes; the money request has the bare id. */
 import type { CardInput } from '../../../shared/payment/card.ts';
-import type { ThreeDSecure } from '../../../shared/payment/card-forms.ts';
+import type { ThreeDSecure } from '../../../shared/payment/fields.ts';
 import type { OperationQuestion, ProviderOperation } from '../port.ts';
 
 export type StripeRequest = {

@@ -1,6 +1,6 @@
 /** Every other field of Stripe's objects is ignored and goes nowhere. */
 import { z } from 'zod';
-import { networkCode } from '../../../shared/payment/payment-events.ts';
+import { networkCode } from '../../../shared/payment/fields.ts';
 
 /** The last second of the year 9999. */
 const SECONDS_MAX = 253_402_300_799;

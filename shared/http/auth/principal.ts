@@ -1,6 +1,6 @@
 /** The sender of a request and their rights, by the claims of a token (gaps §10). */
 import type { JWTPayload } from 'jose';
-import { personOf } from '../../payment/decide-resolution.ts';
+import { personOf } from '../../payment/decide-outcome.ts';
 
 export type Principal = {
   /** `*`: all merchants. */

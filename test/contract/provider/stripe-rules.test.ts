@@ -8,7 +8,7 @@ import {
 } from '../../../command-api/provider/port.ts';
 import { confirmIntent, suffixOf } from '../../../command-api/provider/stripe/requests.ts';
 import { CardSecret } from '../../../shared/payment/card.ts';
-import type { ThreeDSecure } from '../../../shared/payment/card-forms.ts';
+import type { ThreeDSecure } from '../../../shared/payment/fields.ts';
 import { authorize, followUp } from '../../support/provider-operations.ts';
 import { type Step, type StripeDouble, stripeDouble } from '../../support/stripe-double/server.ts';
 import {

@@ -16,7 +16,7 @@ import {
   refundWithIntent,
 } from '../../../command-api/provider/stripe/shapes.ts';
 import { CardSecret } from '../../../shared/payment/card.ts';
-import type { ThreeDSecure } from '../../../shared/payment/card-forms.ts';
+import type { ThreeDSecure } from '../../../shared/payment/fields.ts';
 import { STRIPE_API_VERSION_DEFAULT } from '../../../shared/runtime/settings/table.ts';
 import { describeDriver } from '../../support/describe-driver.ts';
 import { authorize, CVV, followUp } from '../../support/provider-operations.ts';

@@ -1,12 +1,55 @@
 /**
- * The rules for two operators who resolve an operation by hand, and for the provider's word on it
- * afterwards (gaps §16, ADR-0098, ADR-0099). Pure. No events: the state has it already, or something
- * better.
+ * The rules for the outcome of an operation: its events, two operators who resolve it by hand, and the
+ * provider's word on it afterwards (gaps §6, §16, ADR-0098, ADR-0099). Pure. No events: the state has it
+ * already, or something better.
  */
-import type { ConfirmCommand, ResolutionCommand, ResolveCommand } from './commands.ts';
-import { outcomeEvents } from './outcome-events.ts';
+import type { ConfirmCommand, RecordCommand, ResolveCommand } from './commands.ts';
 import type { PaymentEvent } from './payment-events.ts';
+import { givenFailure } from './payment-response.ts';
 import { isNeverCarriedOut, type Operation, type PaymentState } from './state.ts';
+
+const DECLINED_EVENTS = {
+  create: 'PaymentFailed',
+  capture: 'PaymentCaptureDeclined',
+  void: 'PaymentVoidDeclined',
+  refund: 'PaymentRefundDeclined',
+} as const;
+
+/** One, or two for an approved sale. */
+export const outcomeEvents = (
+  { currency, captureNow, authorizedAmount }: PaymentState,
+  { kind, operationId, amountMinor: amount, waitsUntil }: Operation,
+  command: RecordCommand,
+): PaymentEvent[] => {
+  const { outcome, resolution } = command;
+  if (outcome !== 'APPROVED') {
+    // A fence ends the time of a shopper who did not come (gaps §21).
+    const failureCode =
+      waitsUntil === undefined ? 'PROVIDER_UNAVAILABLE' : 'AUTHENTICATION_REQUIRED';
+    const failure = givenFailure(outcome === 'DECLINED' ? command : { failureCode });
+    const data = { operationId, amount, currency, ...failure, outcome, resolution };
+    return [{ type: DECLINED_EVENTS[kind], data }];
+  }
+  const { providerReference, authorizationExpiresAt } = command;
+  const data = { operationId, amount, currency, providerReference, resolution };
+  switch (kind) {
+    case 'create':
+      if (!captureNow)
+        return [{ type: 'PaymentAuthorized', data: { ...data, authorizationExpiresAt } }];
+      return [
+        { type: 'PaymentAuthorized', data },
+        { type: 'PaymentCaptured', data },
+      ];
+    case 'capture': {
+      const releasedAmount = authorizedAmount - amount || undefined;
+      return [{ type: 'PaymentCaptured', data: { ...data, releasedAmount } }];
+    }
+    case 'void':
+      return [{ type: 'PaymentVoided', data }];
+    case 'refund':
+      return [{ type: 'PaymentRefunded', data }];
+  }
+};
 
 export const APPROVAL_MS_MAX = 86_400_000;
 
@@ -17,16 +60,8 @@ export const personOf = (subject: string): string =>
     .normalize('NFC')
     .trim();
 
-export const decideResolution = (
-  state: PaymentState,
-  operation: Operation,
-  command: ResolutionCommand,
-): PaymentEvent[] =>
-  command.kind === 'resolve'
-    ? resolve(state, operation, command)
-    : confirm(state, operation, command);
-
-const resolve = (
+/** Records an operator's request, then the outcome as soon as another operator requests the same. */
+export const resolveByHand = (
   state: PaymentState,
   operation: Operation,
   { outcome, evidence, withoutFence, actor, atMs }: ResolveCommand,
@@ -54,7 +89,8 @@ const resolve = (
   return outcomeEvents(state, operation, { kind: 'record', operationId, ...details, resolution });
 };
 
-const confirm = (
+/** What the provider says of an operation that two operators resolved. */
+export const confirmOutcome = (
   { currency }: PaymentState,
   operation: Operation,
   command: ConfirmCommand,
