@@ -11,12 +11,7 @@ import {
   readExportLine,
   readManifestLine,
 } from '../audit/export-lines.ts';
-import {
-  breakOfForm,
-  judgeBreaks,
-  type LogBreaks,
-  meetBreaks,
-} from '../shared/event-store/breaks.ts';
+import { breakOfForm, judgeBreaks, meetBreaks } from '../shared/event-store/breaks.ts';
 import type { Manifest } from '../shared/event-store/manifest.ts';
 import { orElse } from '../shared/runtime/error-text.ts';
 import { replacePrivateFile, syncPath } from '../shared/runtime/private-files.ts';
@@ -104,10 +99,7 @@ const writeDraft = async (incoming: Incoming, out: string): Promise<Written> => 
 };
 
 /** Gives the breaks too. Throws CommandFailed, and leaves no file, when the export is cut off. */
-export const writeExport = async (
-  incoming: Incoming,
-  out: string,
-): Promise<{ manifest: Manifest; breaks: LogBreaks }> => {
+export const writeExport = async (incoming: Incoming, out: string) => {
   const { manifest, breaks } = await writeDraft(incoming, out);
   // Before the file: after a crash in between there is no export without its kept head.
   await replacePrivateFile(manifestFileOf(out), `${JSON.stringify(manifest, null, 2)}\n`);

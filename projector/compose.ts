@@ -4,7 +4,7 @@ import type { ReadModels } from '../shared/read-models/port.ts';
 import type { BackOff } from '../shared/runtime/back-off.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { isTracing } from '../shared/runtime/tracing.ts';
-import type { Comparison, ComparisonProgress } from './compare.ts';
+import type { ComparisonProgress } from './compare.ts';
 import { createComparisons } from './comparisons.ts';
 import { StandingBy } from './errors.ts';
 import { type Freshness, trackFreshness } from './freshness.ts';
@@ -142,9 +142,7 @@ export const startProjector = async (options: ProjectorOptions) => {
       rejectStandingBy();
       return rebuild(request);
     },
-    compareAll: async (
-      onProgress?: (progress: ComparisonProgress) => void,
-    ): Promise<Comparison> => {
+    compareAll: async (onProgress?: (progress: ComparisonProgress) => void) => {
       rejectStandingBy();
       return comparisons.whole(onProgress);
     },

@@ -22,9 +22,7 @@ import { openSealer } from './seals/open.ts';
 import type { Sealer } from './seals/sealer.ts';
 import { openVerification } from './verification/schedule.ts';
 
-const projectionState = async (
-  projector: Pick<Projector, 'status' | 'isCaughtUp'>,
-): Promise<EngineState> => {
+const projectionState = async (projector: Pick<Projector, 'status' | 'isCaughtUp'>) => {
   const { state, parked, stuck, error } = projector.status();
   return {
     state: stuck ? 'stuck' : state,

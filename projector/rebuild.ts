@@ -145,10 +145,7 @@ const fillInThread = async (
   return events;
 };
 
-const fillAndServe = async (
-  options: RebuildOptions,
-  next: NextGeneration,
-): Promise<RebuildResult> => {
+const fillAndServe = async (options: RebuildOptions, next: NextGeneration) => {
   const { store, readModels, logger, hold, signal = new AbortController().signal } = options;
   const { report, seconds } = progressOf(options);
   const inThread = await fillInThread(options, next, report);

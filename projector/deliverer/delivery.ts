@@ -90,11 +90,7 @@ const inTurn = (delivery: Delivery, waiting: readonly Item[], nowMs: number): It
   return order.map(firstOf).find((item) => item !== undefined);
 };
 
-const sendable = (
-  delivery: Delivery,
-  waiting: readonly Item[],
-  nowMs: number,
-): Item | undefined => {
+const sendable = (delivery: Delivery, waiting: readonly Item[], nowMs: number) => {
   const { row, busy, holdUntil } = delivery;
   if (busy.size >= row.window) return undefined;
   // One test at a time. A person waits for it, so neither `Retry-After` nor the next probe delays it.
@@ -211,12 +207,7 @@ const ended = (delivery: Delivery, item: Item, change: Partial<DeliveryRow>): De
 type Again = Pick<Single, 'n' | 'nextAt'>;
 
 /** `again`: it is tried once more. */
-const rowAfter = (
-  { singles, retrying }: DeliveryRow,
-  item: Item,
-  nowMs: number,
-  again?: Again,
-): Partial<DeliveryRow> => {
+const rowAfter = ({ singles, retrying }: DeliveryRow, item: Item, nowMs: number, again?: Again) => {
   const { id, revision, since } = item;
   if (turnOf(item) === 'single') {
     const isIt = (one: Single): boolean => one.id === id;
@@ -233,12 +224,7 @@ const rowAfter = (
   return { retrying: { ...others, [id]: next } };
 };
 
-export const accepted = (
-  delivery: Delivery,
-  item: Item,
-  nowMs: number,
-  latencyMs: number,
-): Delivery => {
+export const accepted = (delivery: Delivery, item: Item, nowMs: number, latencyMs: number) => {
   const { row } = delivery;
   const window = isFailing(row) ? 1 : windowAfter(row, latencyMs);
   return ended(delivery, item, { ...rowAfter(row, item, nowMs), ...NO_FAILURES, window });

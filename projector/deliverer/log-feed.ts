@@ -64,10 +64,7 @@ const factOf = async (feed: LogFeed, event: LogEvent): Promise<PaymentFact | und
 };
 
 /** Undefined for no events. Throws StoreUnavailable. */
-export const portionOf = async (
-  feed: LogFeed,
-  events: readonly LogEvent[],
-): Promise<Portion | undefined> => {
+export const portionOf = async (feed: LogFeed, events: readonly LogEvent[]) => {
   const last = events.at(-1);
   if (last === undefined) return undefined;
   const facts: PaymentFact[] = [];

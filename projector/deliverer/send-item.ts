@@ -72,12 +72,7 @@ const record = (
   onAttempt(attempt);
 };
 
-const noteFailure = async (
-  state: SendState,
-  item: Item,
-  sent: Sent,
-  deps: SendDeps,
-): Promise<void> => {
+const noteFailure = async (state: SendState, item: Item, sent: Sent, deps: SendDeps) => {
   const { retryAfterMs, status, error, ours } = sent;
   const { endpoint, delivery } = state;
   const { endpointId } = endpoint;

@@ -104,10 +104,7 @@ const publicConnector = ({ kindOf, ca, resolve = resolveName() }: SenderOptions)
   };
 };
 
-const retryAfterMsOf = (
-  status: number,
-  value: string | string[] | undefined,
-): number | undefined => {
+const retryAfterMsOf = (status: number, value: string | string[] | undefined) => {
   if (status !== 429 && status !== 503) return undefined;
   const text = String(value ?? '');
   const ms = /^[0-9]{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();

@@ -84,11 +84,7 @@ export const isFull = ({ messages, bytes }: Batch): boolean =>
   messages.events.length >= BATCH_EVENTS_MAX || bytes >= BATCH_BYTES_MAX;
 
 /** Why the event cannot be sent, or undefined once it is in the batch. Throws StoreUnavailable. */
-export const addEvent = async (
-  batch: Batch,
-  states: PaymentStates,
-  event: LogEvent,
-): Promise<string | undefined> => {
+export const addEvent = async (batch: Batch, states: PaymentStates, event: LogEvent) => {
   const { next, messages } = batch;
   const paymentId = paymentOf(event.stream) ?? '';
   if (next.parked[paymentId] !== undefined && next.sending !== paymentId)

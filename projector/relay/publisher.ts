@@ -77,11 +77,7 @@ const flushInParts = async (own: Publisher, batch: Batch, sending: Sending): Pro
   }
 };
 
-const sendAll = async (
-  own: Publisher,
-  events: readonly LogEvent[],
-  sending: Sending,
-): Promise<void> => {
+const sendAll = async (own: Publisher, events: readonly LogEvent[], sending: Sending) => {
   let batch = batchFrom(own.checkpoint.value());
   const sendBatch = async (): Promise<void> => {
     if (batch.events.length > 0) await flushInParts(own, batch, sending);

@@ -1,9 +1,4 @@
-import {
-  appendControl,
-  type ControlReads,
-  type ControlStream,
-  readControl,
-} from '../event-store/control-stream.ts';
+import { appendControl, type ControlReads, readControl } from '../event-store/control-stream.ts';
 import { RevisionConflict, UnreadableStream } from '../event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../event-store/port.ts';
 import { isOfSameRequest, isUnderKeyOf, type Recognised } from '../payment/state.ts';
@@ -18,22 +13,14 @@ import { type Endpoint, endpointStreamOf, foldEndpoints, isOfWebhooks } from './
 
 type Store = ControlReads & Pick<EventStore, 'append'>;
 
-type MerchantEndpoints = ControlStream & { endpoints: Endpoint[] };
-
 /** Throws as `readControl` does. */
-export const readEndpoints = async (
-  store: ControlReads,
-  merchantId: string,
-): Promise<MerchantEndpoints> => {
+export const readEndpoints = async (store: ControlReads, merchantId: string) => {
   const stored = await readControl(store, endpointStreamOf(merchantId));
   return { endpoints: foldEndpoints(stored.events), ...stored };
 };
 
 /** What cannot be read is returned: other merchants go on (ADR-0220). Throws StoreUnavailable. */
-export const readableEndpoints = async (
-  store: ControlReads,
-  merchantId: string,
-): Promise<MerchantEndpoints | UnreadableStream> =>
+export const readableEndpoints = async (store: ControlReads, merchantId: string) =>
   readEndpoints(store, merchantId).catch(onError(UnreadableStream, (error) => error));
 
 const merchantsIn = (events: readonly RecordedEvent[]): string[] => {
@@ -48,11 +35,7 @@ export const merchantsWithEndpoints = async (store: ControlReads): Promise<strin
   merchantsIn((await readControl(store, WEBHOOK_MERCHANTS_STREAM)).events);
 
 /** Once, before the merchant's first endpoint: a crash between leaves a name too many. */
-const addMerchant = async (
-  store: Store,
-  merchantId: string,
-  context: EventContext,
-): Promise<void> => {
+const addMerchant = async (store: Store, merchantId: string, context: EventContext) => {
   const merchants = await readControl(store, WEBHOOK_MERCHANTS_STREAM);
   if (merchantsIn(merchants.events).includes(merchantId)) return;
   const event: WebhookEvent = { type: 'WebhookMerchantAdded', data: { merchantId } };

@@ -94,10 +94,7 @@ const message = (
 });
 
 /** `readModel` is the payment right after the event. Undefined for an event that is not sent. */
-export const paymentMessage = (
-  recorded: RecordedPaymentEvent,
-  readModel: PaymentReadModel,
-): Message | undefined => {
+export const paymentMessage = (recorded: RecordedPaymentEvent, readModel: PaymentReadModel) => {
   const type = messageTypeOf(recorded.event, readModel.response);
   if (type === undefined) return undefined;
   const { revision } = recorded;
@@ -105,10 +102,7 @@ export const paymentMessage = (
 };
 
 /** Undefined also where the payment's events cannot be read (P5). Throws StoreUnavailable. */
-export const messageAt = async (
-  states: PaymentStates,
-  event: LogEvent,
-): Promise<Message | undefined> => {
+export const messageAt = async (states: PaymentStates, event: LogEvent) => {
   if ('unreadable' in event || !isOfPayment(event)) return undefined;
   try {
     return paymentMessage(event, await states.after(event));

@@ -51,10 +51,7 @@ export class WebhookSecretRefused extends Error {
 export type WebhookSecret = () => Promise<string>;
 
 /** Checks at once where the store responds, else before the first use. Throws WebhookSecretRefused. */
-export const openWebhookSecret = async (
-  store: Pick<EventStore, 'claimMeta'>,
-  secret: string,
-): Promise<WebhookSecret> => {
+export const openWebhookSecret = async (store: Pick<EventStore, 'claimMeta'>, secret: string) => {
   // Tells nothing about the secret.
   const own = derived(secret, 'check').toString('hex');
   let isChecked = false;
