@@ -55,12 +55,6 @@ const REQUEST_ID_END = 8;
 const brokenIn = ({ broken }: ShownEvent): string[] =>
   broken === undefined ? [] : [styled('red', `DOES NOT VERIFY: ${broken}`)];
 
-/** The words of people stand out from the provider's. */
-const wordsOf = (why: string): string[] => {
-  if (why === '') return [];
-  return [why.includes('by hand: ') ? styled('yellow', why) : why];
-};
-
 const rowOf = (event: ShownEvent): string[] => {
   const place = [`r${event.revision}`, `#${event.position}`];
   if ('unreadable' in event) {
@@ -70,7 +64,9 @@ const rowOf = (event: ShownEvent): string[] => {
   }
   const { time, type, status = '', actor, requestId, why = '' } = event;
   const who = [actor, `..${requestId.slice(-REQUEST_ID_END)}`];
-  const words = [...brokenIn(event), ...wordsOf(why)].join('; ');
+  // The words of people stand out from the provider's.
+  const said = why.includes('by hand: ') ? styled('yellow', why) : why;
+  const words = [...brokenIn(event), ...(said === '' ? [] : [said])].join('; ');
   return [dateAndClockOf(time), ...place, type, amountIn(event), status, ...who, words];
 };
 

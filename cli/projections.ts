@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import type { ProjectionList } from '../projector/contract.ts';
 import { postToFollowing, readOps } from './client.ts';
-import { type Format, formatOption, verb } from './options.ts';
+import { type Format, formatOption, type Given, verb } from './options.ts';
 import { CommandFailed, count, counted, note, print, printJson, styled, table } from './output.ts';
 import { AS_STREAM, resultOf } from './streams.ts';
 
@@ -128,9 +128,7 @@ const isConfirmed = async (): Promise<boolean> => {
   }
 };
 
-type RebuildOptions = { yes?: true; accept?: true; format: Format };
-
-const rebuild = async (options: RebuildOptions, command: Command): Promise<void> => {
+const rebuild = async (options: Given<never, 'yes' | 'accept'>, command: Command) => {
   const { yes, accept = false, format } = options;
   if (yes !== true) {
     const isTerminal = process.stdin.isTTY === true && process.stderr.isTTY === true;

@@ -9,19 +9,11 @@ import {
 import type { Difference } from '../command-api/reconcile/differences.ts';
 import { auditClient, pathOf, paymentPath } from './audit.ts';
 import { jsonOf, openClient, rejectionLine } from './client.ts';
-import { dataOption, type Format, formatOption, timeValue, verb } from './options.ts';
+import { dataOption, formatOption, type Given, timeValue, verb } from './options.ts';
 import { CommandFailed, count, money, print, printJson, styled, table } from './output.ts';
 import { AS_STREAM, resultOf } from './streams.ts';
 
-type Options = {
-  data?: string;
-  format: Format;
-  acknowledge?: true;
-  merchant?: string;
-  limit?: string;
-  since?: string;
-  all?: true;
-};
+type Options = Given<'data' | 'merchant' | 'limit' | 'since', 'acknowledge' | 'all'>;
 
 /** Neither side is shown of what an earlier comparison found, and is there still. */
 const sideOf = ({ log, provider }: Difference, side: Difference['log' | 'provider']): string => {
@@ -151,11 +143,6 @@ const operationsTable = table<Compared>({
   FINDING: findingOf,
 });
 
-const showPayment = ({ operations, notCompared }: PaymentReconciliation): void => {
-  print(...operationsTable(operations));
-  if (notCompared > 0) print(`${count(notCompared, 'older operation')} not compared: add --limit`);
-};
-
 /** Exit code 3 where the two differ or the log cannot be read, 1 where it is not known whether they do. */
 const failUnlessEqual = (compared: PaymentReconciliation): void => {
   const { ok, paymentId, operations, unreadable } = compared;
@@ -179,7 +166,11 @@ const reconcilePayment = async (paymentId: string, { merchant, limit, format }: 
   const path = paymentPath(paymentId, 'reconcile', { limit });
   const result = await jsonOf<PaymentReconciliation>(client.get(path));
   if (format === 'json') printJson(result);
-  else if (result.unreadable === undefined) showPayment(result);
+  else if (result.unreadable === undefined) {
+    print(...operationsTable(result.operations));
+    if (result.notCompared > 0)
+      print(`${count(result.notCompared, 'older operation')} not compared: add --limit`);
+  }
   failUnlessEqual(result);
 };
 

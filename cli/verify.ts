@@ -28,7 +28,7 @@ import {
 } from './output.ts';
 import { publicKeyIn } from './settings.ts';
 import { AS_STREAM, resultOf } from './streams.ts';
-import { type FileVerification, verifyFile } from './verify-file.ts';
+import { verifyFile } from './verify-file.ts';
 
 type Options = Given<
   'acknowledge' | 'note' | 'file' | 'manifest' | 'key' | 'merchant' | 'data',
@@ -38,7 +38,7 @@ type Options = Given<
 /** Of a log by the service, or of an export; each leaves out what the other has. */
 type Verification = Partial<AuditVerification> &
   Pick<AuditVerification, 'events' | 'head'> &
-  Partial<Pick<FileVerification, 'completeness' | 'signed'>>;
+  Partial<Pick<Awaited<ReturnType<typeof verifyFile>>, 'completeness' | 'signed'>>;
 
 const PROVES: Record<string, string> = {
   log: 'one chain over the whole log',

@@ -73,12 +73,10 @@ const writeAll = async ({ body, headers }: Incoming, handle: FileHandle) => {
   return { manifest, breaks: met };
 };
 
-type Written = Awaited<ReturnType<typeof writeAll>>;
-
 /** The draft beside the file, so that a part of an export never looks whole. */
 const draftOf = (out: string): string => `${out}.part`;
 
-const writeDraft = async (incoming: Incoming, out: string): Promise<Written> => {
+const writeDraft = async (incoming: Incoming, out: string) => {
   const part = draftOf(out);
   // A draft that a crash left behind would keep its own mode.
   rmSync(part, { force: true });
