@@ -30,7 +30,6 @@ type DifferenceKind =
   | 'parked';
 
 type Found = { kind: DifferenceKind; detail: string };
-type Difference = { paymentId: string } & Found;
 
 type Compared = {
   store: Pick<EventStore, 'readStream' | 'readAll' | 'end'>;
@@ -97,7 +96,7 @@ export type Comparison = {
   payments: number;
   kinds: Partial<Record<DifferenceKind, number>>;
   differences: number;
-  named: Difference[];
+  named: ({ paymentId: string } & Found)[];
 };
 
 /** The payments that begin in each page of events, up to where the log ends now. */

@@ -33,12 +33,9 @@ type Merchant = {
 
 const loopsOf = ({ loops }: Merchant): EndpointLoop[] => [...loops.values()];
 
-/** `HALTED`: the log does not fit what was sent, or the endpoint's events cannot be read. */
-type EndpointState = ReturnType<typeof statusOf> | 'HALTED';
-
 export type EndpointsStatus = {
-  /** A merchant whose events cannot be read counts as one that is halted. */
-  endpoints: Record<EndpointState, number>;
+  /** `HALTED`: the log does not fit what was sent. A merchant whose events cannot be read counts as one. */
+  endpoints: Record<ReturnType<typeof statusOf> | 'HALTED', number>;
   /** Of the oldest event that an enabled endpoint has not accepted. */
   oldestWaitingMs: number | null;
 };

@@ -20,7 +20,6 @@ import { openOwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
 import {
   finishParked,
   overtake,
-  type Publisher,
   type Retried,
   send,
   sendParked,
@@ -79,18 +78,22 @@ const rejectChange = (known: Partitions, found: Partitions): void => {
   }
 };
 
-type Running = Publisher & {
-  store: RelayOptions['store'];
-  feed: EventFeed;
-  mayRun(): boolean;
-  waitsMs: typeof WAITS_MS;
-  stopping: AbortController;
-  halted: string | undefined;
-  standingBy: boolean;
+const prepare = ({ store, feed, logger, mayRun, ...options }: RelayOptions) => ({
+  ...{ store, feed, logger, mayRun },
+  checkpoint: openOwnCheckpoint(options.checkpoint),
+  states: followPaymentStates(store),
+  published: 0,
+  overtookAtMs: 0,
+  sendingSinceMs: undefined as number | undefined,
+  waitsMs: { ...WAITS_MS, ...options.waitsMs },
+  stopping: new AbortController(),
+  halted: undefined as string | undefined,
+  standingBy: false,
   /** Only while every message that was sent is acknowledged, a parked payment may be sent. */
-  allAcknowledged: boolean;
-  lookedAtPartitionsMs: number;
-};
+  allAcknowledged: false,
+  lookedAtPartitionsMs: 0,
+});
+type Running = ReturnType<typeof prepare>;
 
 const waitForTurn = async (relay: Running): Promise<void> => {
   const { checkpoint, mayRun, waitsMs, stopping } = relay;
@@ -178,24 +181,6 @@ const retry = async (relay: Running, paymentId: string | undefined): Promise<Ret
   await recheckPartitions(relay);
   const ids = idsOfParked(relay).filter((id) => paymentId === undefined || id === paymentId);
   return sendParked(relay, ids.slice(0, RETRIED_MAX));
-};
-
-const prepare = (options: RelayOptions): Running => {
-  const { store, feed, logger, mayRun } = options;
-  return {
-    ...{ store, feed, logger, mayRun },
-    checkpoint: openOwnCheckpoint(options.checkpoint),
-    states: followPaymentStates(store),
-    published: 0,
-    overtookAtMs: 0,
-    sendingSinceMs: undefined,
-    waitsMs: { ...WAITS_MS, ...options.waitsMs },
-    stopping: new AbortController(),
-    halted: undefined,
-    standingBy: false,
-    allAcknowledged: false,
-    lookedAtPartitionsMs: 0,
-  };
 };
 
 /** An engine out of reach is no error: the relay waits for it. */
