@@ -19,8 +19,7 @@ import { refuseExisting, writeExport } from './write-export.ts';
 type Options = Given<'from' | 'to' | 'merchant' | 'data', 'force'> & { out: string };
 
 const routeOf = (payment: string | undefined, { from, to: toTime }: Options): string => {
-  const isTime = from !== undefined && isMoment(from);
-  const since = isTime ? { fromTime: from } : { from };
+  const since = from !== undefined && isMoment(from) ? { fromTime: from } : { from };
   return pathOf('/audit/v1/export', { payment, ...since, toTime });
 };
 

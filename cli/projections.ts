@@ -81,21 +81,11 @@ const show = (rebuilt: Rebuilt): void => {
   }
 };
 
-const FIELDS = [
-  'merchantId',
-  'currency',
-  'status',
-  'amount',
-  'authorizedAmount',
-  'capturedAmount',
-  'refundedAmount',
-  'refundableAmount',
-] as const;
-
 const moneyLine = ({ paymentId, served, inLog }: Rebuilt['money']['named'][number]): string => {
   if (inLog === null) return `${paymentId}  ${served.status} ${served.amount}, not in the log`;
-  const differing = FIELDS.filter((field) => served[field] !== inLog[field]);
-  const parts = differing.map((name) => `${name} ${served[name]}, in the log ${inLog[name]}`);
+  const logged: Record<string, unknown> = inLog;
+  const differing = Object.entries(served).filter(([name, value]) => value !== logged[name]);
+  const parts = differing.map(([name, value]) => `${name} ${value}, in the log ${logged[name]}`);
   return `${paymentId}  ${parts.join('; ')}`;
 };
 

@@ -57,25 +57,20 @@ const signerOf = async ({ tokens: { keys }, dataDir }: Config): Promise<Signer> 
   );
 };
 
-type TokenOptions = {
-  merchant: string;
-  subject?: string | undefined;
-  scope?: string | undefined;
-  ttlSeconds: number;
-};
+type TokenOptions = { merchant: string } & Pick<
+  Parameters<typeof signToken>[1],
+  'subject' | 'scope' | 'ttlSeconds'
+>;
 
 /** A token signed with JWT_SECRET or the key pair in DATA_DIR. Throws CommandFailed. */
-export const makeToken = async (config: Config, options: TokenOptions): Promise<string> => {
+export const makeToken = async (
+  config: Config,
+  { merchant: merchantId, ...options }: TokenOptions,
+): Promise<string> => {
   const { issuer, audience, merchantClaims } = config.tokens;
-  return signToken(await signerOf(config), {
-    merchantId: options.merchant,
-    subject: options.subject,
-    merchantClaim: merchantClaims[0] ?? 'merchant_id',
-    ttlSeconds: options.ttlSeconds,
-    scope: options.scope,
-    issuer,
-    audience,
-  });
+  const [merchantClaim = 'merchant_id'] = merchantClaims;
+  const claims = { ...options, merchantId, merchantClaim, issuer, audience };
+  return signToken(await signerOf(config), claims);
 };
 
 /** The file of SEALING_KEY_FILE, else the one in a data folder. Throws CommandFailed. */

@@ -99,8 +99,7 @@ const show = (verification: Verification, { format, key }: Options): void => {
   const isPretty = format !== 'json';
   if (!isPretty) printJson({ ...verification, ok: finding === 'INTACT', finding });
   if (broken !== undefined) {
-    const word = finding === 'INCOMPLETE' ? finding : 'BROKEN';
-    if (isPretty) print(firstLine(word, verification));
+    if (isPretty) print(firstLine(finding === 'INCOMPLETE' ? finding : 'BROKEN', verification));
     if (isPretty && breaks !== undefined) printBreaks(breaks);
     throw new CommandFailed(
       `verification failed at ${placeOf(broken)}${othersOf(breaks ?? { count: 1 })}${missingIn(verification)}; ${verification.completeness !== undefined ? 'compare it with another copy, or with the log: payments verify --all' : 'keep this copy and compare it with an export: payments export'}`,
@@ -213,8 +212,7 @@ const verify = async (paymentId: string | undefined, given: Options, command: Co
   const { acknowledge, note: why = '' } = options;
   if (acknowledge !== undefined)
     await acknowledgeBreaks(await verifyLog(options), acknowledge, why);
-  const verification = await verificationOf(paymentId, options);
-  show(verification, options);
+  show(await verificationOf(paymentId, options), options);
   if (options.all && options.manifest === undefined && options.format === 'pretty') {
     note(
       'The chain cannot show a cut end. Compare with a kept head: payments verify --all --manifest <file>',

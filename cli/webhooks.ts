@@ -72,8 +72,7 @@ const POLLS_MAX = 200;
 
 /** Exit code 1 where the test is not accepted. */
 const test = async (endpointId: string, options: Options): Promise<void> => {
-  const path = pathOf(endpointId, '/test');
-  const { eventId } = await send<{ eventId: string }>(options, 'POST', path);
+  const { eventId } = await send<{ eventId: string }>(options, 'POST', pathOf(endpointId, '/test'));
   for (let polls = 0; polls < POLLS_MAX; polls += 1) {
     const attempts = await listAttempts(endpointId, `?eventId=${eventId}`, options);
     const [attempt] = attempts;

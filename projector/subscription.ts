@@ -63,8 +63,7 @@ export const runSubscription = ({
   const followLog = async (): Promise<void> => {
     leaving = new AbortController();
     const signal = AbortSignal.any([stopping.signal, leaving.signal]);
-    const from = await subscriber.start();
-    for await (const item of store.subscribe(from, signal)) {
+    for await (const item of store.subscribe(await subscriber.start(), signal)) {
       if (signal.aborted) return;
       if (item.kind === 'events') await subscriber.events(item.events);
       else if (item.kind === 'removal') await subscriber.removal?.(item.stream);

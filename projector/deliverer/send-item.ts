@@ -76,8 +76,7 @@ const noteFailure = async (state: SendState, item: Item, sent: Sent, deps: SendD
   const { retryAfterMs, status, error, ours } = sent;
   const { endpoint, delivery } = state;
   const { endpointId } = endpoint;
-  const failure = { retryAfterMs, random: deps.random(), ours };
-  const after = failed(delivery, item, deps.nowMs(), failure);
+  const after = failed(delivery, item, deps.nowMs(), { retryAfterMs, random: deps.random(), ours });
   state.delivery = after.delivery;
   const isGivenUp = after.nextAt === undefined;
   record(state, item, sent, isGivenUp ? 'GIVEN_UP' : 'RETRYING', after.nextAt, deps);

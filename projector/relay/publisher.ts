@@ -147,8 +147,7 @@ const sendOne = async (own: Publisher, paymentId: string): Promise<string | unde
     const stream = await store.readStream(streamOf(paymentId));
     if (checkpoint.value().sending !== paymentId)
       await checkpoint.save({ ...checkpoint.value(), sending: paymentId });
-    const leftOut = stream.slice(parking.from, parking.to + 1);
-    await sendAll(own, leftOut, {
+    await sendAll(own, stream.slice(parking.from, parking.to + 1), {
       note: (next, event) => noteSent(next, paymentId, event),
       leaveOut: async (_event, reason) => {
         throw new StillParked(reason);

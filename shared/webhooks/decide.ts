@@ -44,8 +44,7 @@ const statusEvents = (
       ? [{ type: 'WebhookEndpointDisabled', data: { endpointId, reason: 'REQUESTED' } }]
       : [];
   }
-  const goesOn = status === 'ENABLED' && disabled !== undefined;
-  if (!goesOn && resumeFrom === 'checkpoint') return [];
+  if ((status !== 'ENABLED' || disabled === undefined) && resumeFrom === 'checkpoint') return [];
   const after = resumeFrom === 'now' && end !== null ? { after: end } : {};
   return [{ type: 'WebhookEndpointEnabled', data: { endpointId, resumeFrom, ...after } }];
 };

@@ -151,8 +151,7 @@ export const messageFor = async (
 ): Promise<Message | 'unwanted' | 'unreadable'> => {
   if (paymentId === undefined) {
     const events = await readableEvents(store, endpointStreamOf(endpoint.merchantId));
-    const event = events[revision];
-    return (event && endpointMessage(event)) ?? 'unreadable';
+    return (events[revision] && endpointMessage(events[revision])) ?? 'unreadable';
   }
   const made = await messageOfPayment(store, paymentId, revision);
   // A resend by name also sends a type that the endpoint did not ask for.

@@ -2,6 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { ControlNotWhole, StoreUnavailable } from '../event-store/errors.ts';
 import type { EventStore } from '../event-store/port.ts';
+import { onError } from '../runtime/error-text.ts';
 
 /** 32 bytes. */
 type SigningKey = Buffer;
@@ -57,12 +58,12 @@ export const openWebhookSecret = async (store: Pick<EventStore, 'claimMeta'>, se
   let isChecked = false;
   const checked: WebhookSecret = async () => {
     if (isChecked) return secret;
-    const claimed = await store.claimMeta('webhook-check', own).catch((error: Error) => {
-      if (!(error instanceof ControlNotWhole)) throw error;
+    const unknown = onError(ControlNotWhole, ({ message }): never => {
       throw new WebhookSecretRefused(
-        `WEBHOOK_SECRET: it is not known whether webhooks were signed with this secret: ${error.message}`,
+        `WEBHOOK_SECRET: it is not known whether webhooks were signed with this secret: ${message}`,
       );
     });
+    const claimed = await store.claimMeta('webhook-check', own).catch(unknown);
     if (claimed !== own) {
       throw new WebhookSecretRefused(
         'WEBHOOK_SECRET: webhooks were signed with another secret, and receivers would take new messages for forged; put the old secret back',
@@ -71,8 +72,6 @@ export const openWebhookSecret = async (store: Pick<EventStore, 'claimMeta'>, se
     isChecked = true;
     return secret;
   };
-  await checked().catch((error: unknown) => {
-    if (!(error instanceof StoreUnavailable)) throw error;
-  });
+  await checked().catch(onError(StoreUnavailable, () => undefined));
   return checked;
 };
