@@ -10,6 +10,7 @@ import type { Config } from '../shared/runtime/config.ts';
 import { firstLineOf } from '../shared/runtime/error-text.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { withoutSecrets } from '../shared/runtime/settings/effective.ts';
+import { hostsOf } from '../shared/runtime/settings/problems.ts';
 import { textsIn } from './output.ts';
 import { unchangedAddress } from './stopped-folder.ts';
 
@@ -67,8 +68,7 @@ const addressOf = (text: string, byDefault: number): Address => {
 
 const addressesOf = (url: string, byDefault: number): Address[] => {
   if (/^[a-z]+\+(srv|discover):/i.test(url)) return [];
-  const hosts = url.replace(/^[a-z+]+:\/\/(?:[^/?#]*@)?/i, '').split(/[/?#]/)[0] ?? '';
-  return hosts.split(',').map((host) => addressOf(host, byDefault));
+  return hostsOf(url).map((host) => addressOf(host, byDefault));
 };
 
 type Probe = Pick<EngineFinding, 'engine' | 'place' | 'cause'> & {

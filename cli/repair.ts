@@ -10,9 +10,7 @@ import { syncPath } from '../shared/runtime/private-files.ts';
 import { jsonOf } from './client.ts';
 import { dataOption, verb } from './options.ts';
 import { CommandFailed, counted, note, print } from './output.ts';
-import { hasWaitingPages, lockFolder, openStoppedFolder } from './stopped-folder.ts';
-
-const EVENTS = 'events.sqlite';
+import { EVENTS, hasWaitingPages, lockFolder, openStoppedFolder } from './stopped-folder.ts';
 
 const repair = async ({ data: folder }: { data: string }): Promise<void> => {
   process.umask(0o077);

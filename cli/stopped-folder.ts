@@ -67,7 +67,7 @@ export const unchangedAddress = (file: string): string =>
 const readablePath = (file: string): string =>
   hasWaitingPages(file) ? copyOf(file) : unchangedAddress(file);
 
-const EVENTS = 'events.sqlite';
+export const EVENTS = 'events.sqlite';
 const LEDGER = 'provider-ledger.sqlite';
 
 /** Keeps a service from starting on the folder. Throws CommandFailed where one holds it. */

@@ -45,7 +45,7 @@ export const createLag = (
 
 export type Lag = Awaited<ReturnType<ReturnType<typeof createLag>>>;
 
-type WatchOptions = {
+export const watchCheckpoint = (options: {
   store: Pick<EventStore, 'head'>;
   readModels: Pick<ReadModels, 'checkpoint' | 'parked'>;
   lease: Pick<Lease, 'standingBy'>;
@@ -54,9 +54,7 @@ type WatchOptions = {
   logger: Logger;
   everyMs: number;
   stillMsMax: number | undefined;
-};
-
-export const watchCheckpoint = (options: WatchOptions) => {
+}) => {
   const { store, readModels, lease, projection, subscription, logger, stillMsMax } = options;
   let last = { stuck: false, fallingBehind: false };
   /** Stored by the projector that has the lease, as last seen. */

@@ -62,7 +62,8 @@ const watchSealMetrics = (metrics: Metrics, sealer: Sealer, { seals }: Config): 
   });
 };
 
-type ProjectorSideOptions = {
+/** Throws LogMisfit where the log is not the one that was sealed or applied, and what files throw. */
+export const openProjectorSide = async (options: {
   config: Config;
   store: EventStore;
   readModels: ReadModels;
@@ -73,10 +74,7 @@ type ProjectorSideOptions = {
   fileOf?: (name: string) => string;
   metrics: Metrics;
   log: Log;
-};
-
-/** Throws LogMisfit where the log is not the one that was sealed or applied, and what files throw. */
-export const openProjectorSide = async (options: ProjectorSideOptions) => {
+}) => {
   const { config, store, readModels, freshness, deliveries, metrics, log } = options;
   const files = { config, fileOf: options.fileOf ?? noFiles };
   const sealer = await openSealer({ config, store, fileOf: options.fileOf, log });

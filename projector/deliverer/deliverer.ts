@@ -16,7 +16,18 @@ export type DelivererStatus = EndpointsStatus & {
   error?: string;
 };
 
-type DelivererOptions = {
+const WAITS_MS = {
+  /** Between two looks whether this process may run. */
+  standBy: 500,
+  idle: 1_000,
+  /** After another process had the lease: its last requests are over then. */
+  takeover: 15_000,
+};
+const WELL_AFTER_MS = 60_000;
+
+const none = (): EndpointsStatus => endpointsStatus([]);
+
+export const startDeliverer = (options: {
   store: Pick<EventStore, 'lastRevision'>;
   begin(secret: string): Promise<Delivering>;
   /** Throws where another secret was used before. */
@@ -29,20 +40,7 @@ type DelivererOptions = {
   backOff?: BackOff;
   /** Tests shorten them. */
   waitsMs?: Partial<typeof WAITS_MS>;
-};
-
-const WAITS_MS = {
-  /** Between two looks whether this process may run. */
-  standBy: 500,
-  idle: 1_000,
-  /** After another process had the lease: its last requests are over then. */
-  takeover: 15_000,
-};
-const WELL_AFTER_MS = 60_000;
-
-const none = (): EndpointsStatus => endpointsStatus([]);
-
-export const startDeliverer = (options: DelivererOptions) => {
+}) => {
   const { store, turn, backOff = { minMs: 100, maxMs: 5_000 } } = options;
   const waitsMs = { ...WAITS_MS, ...options.waitsMs };
   const stopping = new AbortController();

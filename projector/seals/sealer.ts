@@ -22,7 +22,13 @@ const NOT_KEPT = 'the head of the event log could not be kept outside the log';
 /** Events that a stop does not seal in time are sealed after the next start. */
 const STOP_MS_MAX = 2_000;
 
-type SealerOptions = {
+const sealedHeadOf = (seal: RecordedSeal | undefined): SealedHead | undefined => {
+  if (seal === undefined) return undefined;
+  const { log, position, logHash } = seal.event.data;
+  return { log, position, logHash };
+};
+
+export const startSealer = (options: {
   store: Parameters<typeof appendSeal>[0];
   source: SealSource;
   privateKey: KeyObject;
@@ -32,15 +38,7 @@ type SealerOptions = {
   everyMs: number;
   keep?: ((heads: HeadFile) => Promise<void>) | undefined;
   logger: Logger;
-};
-
-const sealedHeadOf = (seal: RecordedSeal | undefined): SealedHead | undefined => {
-  if (seal === undefined) return undefined;
-  const { log, position, logHash } = seal.event.data;
-  return { log, position, logHash };
-};
-
-export const startSealer = (options: SealerOptions) => {
+}) => {
   const { store, source, privateKey, eventsMax, promised, everyMs, keep, logger } = options;
   let sealedAtMs = performance.now();
   /** Both kinds of work write the file beside the key. */
