@@ -43,11 +43,10 @@ const folderOf = (config: Config, service: ServiceFinding): DataFolderFinding | 
 };
 
 /** The service runs on a server whose address this shell does not have: the service hides its password. */
-const isServerUnknown = ({ eventStoreDbUrl }: Config, { settings }: ServiceFinding): boolean =>
-  eventStoreDbUrl === undefined &&
-  settings?.settings.some(
-    ({ name, value }) => name === 'EVENTSTOREDB_URL' && value.includes('://'),
-  ) === true;
+const isServerUnknown = ({ eventStoreDbUrl }: Config, { settings }: ServiceFinding): boolean => {
+  const there = settings?.settings.find(({ name }) => name === 'EVENTSTOREDB_URL');
+  return eventStoreDbUrl === undefined && there?.value.includes('://') === true;
+};
 
 const SERVER_UNKNOWN =
   'EventStoreDB: version, leader and rights, for EVENTSTOREDB_URL is not set in this shell and the service runs on it';

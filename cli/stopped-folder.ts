@@ -60,13 +60,6 @@ const copyOf = (file: string): string => {
 export const unchangedAddress = (file: string): string =>
   `${pathToFileURL(file).href}?mode=ro&immutable=1`;
 
-/**
- * Of the file as it is, or of a copy: SQLite itself would write beside a write-ahead log that is not empty.
- * Throws errors of the file system.
- */
-const readablePath = (file: string): string =>
-  hasWaitingPages(file) ? copyOf(file) : unchangedAddress(file);
-
 export const EVENTS = 'events.sqlite';
 const LEDGER = 'provider-ledger.sqlite';
 
@@ -99,7 +92,9 @@ export const lockFolder = (folder: string, step: string): FileLock => {
 const fileIn = (folder: string, name: string, else_: string): string => {
   const file = join(folder, name);
   requireReadable(file);
-  if (statSync(file, { throwIfNoEntry: false })?.isFile()) return readablePath(file);
+  // SQLite itself would write beside a write-ahead log that is not empty.
+  if (statSync(file, { throwIfNoEntry: false })?.isFile())
+    return hasWaitingPages(file) ? copyOf(file) : unchangedAddress(file);
   throw new CommandFailed(`${folder} holds no ${name}; ${else_}`);
 };
 

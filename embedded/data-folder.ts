@@ -30,14 +30,6 @@ import {
   takeFileLock,
 } from '../shared/runtime/private-files.ts';
 
-export type DataFolder = {
-  path(file: string): string;
-  warnings: readonly string[];
-  /** To say before a file is opened. */
-  waysBackLost: readonly string[];
-  release(): void;
-};
-
 /** Our files begin with these, up to a dot. */
 const OWN = [
   'events',
@@ -145,7 +137,7 @@ export const waysBackLost = (folder: string): string[] =>
   });
 
 /** Makes the folder where it is missing and takes its lock. Throws DataFolderRefused. */
-export const openDataFolder = (folder: string): DataFolder => {
+export const openDataFolder = (folder: string) => {
   requireShortPath(folder);
   const path = (file: string) => join(folder, file);
   let warnings: string[];
@@ -155,12 +147,14 @@ export const openDataFolder = (folder: string): DataFolder => {
     writeFileSync(path(PROBE), '', { mode: 0o600 });
     rmSync(path(PROBE));
   } catch (error) {
+    const { code = 'unknown error' } = Object(error);
     const advice = 'give the service a folder of its own';
-    throw refusedFor(error, folder, `cannot write to ${folder} (${codeOf(error)}); ${advice}`);
+    throw refusedFor(error, folder, `cannot write to ${folder} (${code}); ${advice}`);
   }
   const { release } = takeLock(folder);
   return { path, warnings, waysBackLost: waysBackLost(folder), release };
 };
+export type DataFolder = ReturnType<typeof openDataFolder>;
 
 const takeLock = (folder: string): FileLock => {
   try {
@@ -218,9 +212,6 @@ export const openFileIn = async <T>(
     throw unusable(file, error, dirname(file));
   }
 };
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 
 const SECRET_MIN = 16;
 

@@ -12,7 +12,6 @@ import { noFiles } from '../shared/runtime/process-life.ts';
 import type { DeliveryStore } from '../shared/webhooks/delivery-store/port.ts';
 import { openWebhookSecret } from '../shared/webhooks/signer.ts';
 import { type Projector, startProjector } from './compose.ts';
-import type { Deliverer } from './deliverer/deliverer.ts';
 import { openDeliverer } from './deliverer/open.ts';
 import type { Freshness } from './freshness.ts';
 import { openRelay, topicPrefixOf } from './relay/open-relay.ts';
@@ -30,11 +29,6 @@ const projectionState = async (projector: Pick<Projector, 'status' | 'isCaughtUp
     parked,
     ...(error === undefined ? {} : { reason: error }),
   };
-};
-
-const delivererState = (deliverer: Pick<Deliverer, 'status'>): EngineState => {
-  const { state, error } = deliverer.status();
-  return { state, ...(error === undefined ? {} : { reason: error }) };
 };
 
 /** Where `lag` throws StoreUnavailable, the older values stay. */
@@ -97,11 +91,11 @@ export const openProjectorSide = async (options: {
     webhookSecret,
     verification,
     sealer,
-    states: async () => ({
-      projection: await projectionState(projector),
-      relay: relayState(relay),
-      webhooks: delivererState(deliverer),
-    }),
+    states: async () => {
+      const { state, error: reason } = deliverer.status();
+      const webhooks: EngineState = { state, ...(reason !== undefined && { reason }) };
+      return { projection: await projectionState(projector), relay: relayState(relay), webhooks };
+    },
     register: (app: FastifyInstance, authHooks: AuthHooks): void => {
       const topicPrefix = topicPrefixOf(config);
       const over = { store, readModels, projector, relay, topicPrefix, verification, sealer };

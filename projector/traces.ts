@@ -22,11 +22,9 @@ const sampledPlace = (text: string | undefined): SpanContext | undefined => {
   return place !== undefined && isSampled(place) ? place : undefined;
 };
 
-const isNew = (time: string): boolean => Date.now() - Date.parse(time) < SAME_TRACE_MS;
-
 const spanOfEvent = ({ context, event, time }: RecordedEvent): OpenSpan | undefined => {
   const parent = sampledPlace(context.traceparent);
-  if (parent === undefined || !isNew(time)) return undefined;
+  if (parent === undefined || Date.now() - Date.parse(time) >= SAME_TRACE_MS) return undefined;
   return startSpan({ name: `project ${event.type}`, kind: 'CONSUMER' }, parent);
 };
 
@@ -74,9 +72,6 @@ export const tracedFeed = (feed: EventFeed, prefix: string): EventFeed => ({
   },
 });
 
-const isAccepted = (status: number | null): boolean =>
-  status !== null && status >= 200 && status < 300;
-
 type DeliveryTrace = {
   type: string;
   attempt: number;
@@ -95,6 +90,6 @@ export const tracedDelivery = async (
   const span = startSpan({ name: `deliver ${type}`, kind: 'CLIENT', links, attributes }, parent);
   return during([span].filter(isOpen), send, ({ status, error }) => ({
     'http.response.status_code': status ?? undefined,
-    'error.type': isAccepted(status) ? undefined : (error ?? String(status)),
+    'error.type': /^2..$/.test(String(status)) ? undefined : (error ?? String(status)),
   }));
 };

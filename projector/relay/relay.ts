@@ -65,10 +65,6 @@ const WAITS_MS = {
 /** Each takes some 10 ms, and batches wait meanwhile. */
 export const RETRIED_MAX = 100;
 
-const throwUnread = (error: unknown): never => {
-  throw new RelayNotReady(`the checkpoint of the relay cannot be read: ${reasonOf(error)}`);
-};
-
 const rejectChange = (known: Partitions, found: Partitions): void => {
   for (const topic of TOPICS) {
     if (known[topic] === found[topic]) continue;
@@ -137,12 +133,6 @@ const start = async (relay: Running): Promise<Position | null> => {
 };
 
 const idsOfParked = ({ checkpoint }: Running): string[] => Object.keys(checkpoint.value().parked);
-
-/** The messages of before this start were sent again and acknowledged: now come the parked ones. */
-const sendParkedOnce = async (relay: Running): Promise<void> => {
-  if (!relay.allAcknowledged) await sendParked(relay, idsOfParked(relay));
-  relay.allAcknowledged = true;
-};
 
 const deliver = async (relay: Running, events: LogEvent[]): Promise<void> => {
   if (!relay.mayRun()) throw new Error('another process relays');
@@ -215,7 +205,12 @@ export const startRelay = (options: RelayOptions): Relay => {
         return inTurn(() => start(relay));
       },
       events: (events) => inTurn(() => deliver(relay, events)),
-      caughtUp: () => inTurn(() => sendParkedOnce(relay)),
+      // The messages of before this start were sent again and acknowledged: now come the parked ones.
+      caughtUp: () =>
+        inTurn(async () => {
+          if (!relay.allAcknowledged) await sendParked(relay, idsOfParked(relay));
+          relay.allAcknowledged = true;
+        }),
     },
   });
 
@@ -230,8 +225,10 @@ export const startRelay = (options: RelayOptions): Relay => {
     partitions: () => checkpoint.known()?.partitions,
     status: () => statusOf(relay, subscription),
     parked: async () => {
-      const known = checkpoint.taken() ?? (await checkpoint.read().catch(throwUnread));
-      return known?.parked ?? {};
+      const unread = (error: unknown): never => {
+        throw new RelayNotReady(`the checkpoint of the relay cannot be read: ${reasonOf(error)}`);
+      };
+      return (checkpoint.taken() ?? (await checkpoint.read().catch(unread)))?.parked ?? {};
     },
     retryParked: async (paymentId) => {
       rejectNotReady(relay, subscription);
