@@ -170,13 +170,6 @@ const compareReadModels = async (format: Format): Promise<void> => {
   print(`${styled('green', 'the same')}  ${what}`);
 };
 
-const verifyExport = async (file: string, { manifest, key }: Options) => {
-  const verification = await verifyFile(file, manifest, publicKeyIn(key));
-  const { ok, sealed, signed } = verification;
-  if (ok) requireProof(file, key, signed || (sealed?.seals ?? 0) > 0);
-  return verification;
-};
-
 /** Ends the verb, exit code 2, at an option that would have no effect. */
 const refusePassedOver = (
   paymentId: string | undefined,
@@ -197,9 +190,14 @@ const refusePassedOver = (
 };
 
 const verificationOf = async (paymentId: string | undefined, options: Options) => {
-  const { file, all, merchant } = options;
-  if (file !== undefined) return verifyExport(file, options);
+  const { file, all, merchant, manifest, key } = options;
   if (all === true) return verifyLog(options);
+  if (file !== undefined) {
+    const verification = await verifyFile(file, manifest, publicKeyIn(key));
+    const { ok, sealed, signed } = verification;
+    if (ok) requireProof(file, key, signed || (sealed?.seals ?? 0) > 0);
+    return verification;
+  }
   const client = await auditClient(merchant, options.data);
   return jsonOf<AuditVerification>(client.get(paymentPath(paymentId ?? '', 'verify')));
 };
