@@ -74,10 +74,7 @@ const breakOfWhole = (seen: Scan, manifest: Manifest): FileBreak | undefined => 
   return seen.untrusted && { line: seen.firstSealLine, ...seen.untrusted };
 };
 
-/**
- * `publicKey`: the seals must lead to or from it. `events` were intact; `broken` is the first break that is not
- * acknowledged. Throws CommandFailed for an unreadable file.
- */
+/** `publicKey`: the seals must lead to or from it. `events` were intact. Throws CommandFailed for an unreadable file. */
 export const verifyFile = async (
   file: string,
   manifestFile: string = manifestFileOf(file),

@@ -160,10 +160,7 @@ async function* compareDocuments(
   }
 }
 
-/**
- * Finds missing documents, parked payments and a damaged index as well. Throws what the engines throw, and
- * the signal's reason.
- */
+/** Also parked payments and a damaged index. Throws what the engines throw, and the signal's reason. */
 export async function* compareAll(
   compared: Compared,
   signal: AbortSignal,

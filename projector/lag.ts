@@ -1,7 +1,4 @@
-/**
- * How far the read models are behind, by the event store's own head; and the look that notices a checkpoint
- * that stands still, and read models that are wiped while no event comes.
- */
+/** How far the read models are behind the store's head, and the look for a checkpoint that stands still. */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { Logger } from '../shared/runtime/log.ts';

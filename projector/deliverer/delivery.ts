@@ -20,10 +20,7 @@ export type Wanted = {
   atMs: number;
 };
 
-/**
- * A message to send, after `n` failed attempts: of a payment's revision that is read the first time or is
- * retried, or a single. `id` is the payment's, or the single's.
- */
+/** A message to send, after `n` failed attempts. `id` is the payment's, or the single's. */
 export type Item = Omit<Single, 'kind'> & { kind: 'unread' | 'retry' | Single['kind'] };
 
 /** The kinds take turns, so that one that always fails keeps no other waiting. */

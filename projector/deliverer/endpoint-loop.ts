@@ -28,10 +28,7 @@ const newLoop = (endpoint: Endpoint, row: DeliveryRow, version: number) => ({
   attempts: [] as SendState['attempts'],
   lastHeard: undefined as SendState['lastHeard'],
   saved: { version, row: undefined as DeliveryRow | undefined, atMs: 0 },
-  /**
-   * For the feed to get something of its merchant: nothing of it lies between `delivery.readTo` and the head,
-   * or the feed has not come to `readTo`.
-   */
+  /** For the feed: nothing of its merchant lies up to the head, or the feed has not come to `readTo`. */
   waits: undefined as 'at the head' | 'beyond it' | undefined,
   isReading: false,
   sending: new Set<Promise<void>>(),
@@ -66,9 +63,7 @@ const save = async (loop: EndpointLoop, { deliveries, nowMs }: LoopDeps): Promis
   loop.saved = { version: version + 1, row, atMs: nowMs() };
 };
 
-/**
- * For `runLoop`. Saves the row: then older deliverers fail to. `events` are all of the endpoint's merchant.
- */
+/** Saves the row: then older deliverers fail to. `events` are all of the endpoint's merchant. */
 export const openLoop = async (
   endpoint: Endpoint,
   events: readonly RecordedEvent[],

@@ -1,7 +1,4 @@
-/**
- * The log for many endpoints at once: the latest batches in memory, pages of the store for endpoints behind
- * them. Each reads on when it can take more, so a slow one costs no memory.
- */
+/** The log for many endpoints: the latest batches in memory, pages of the store for those behind them. */
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import { isPaymentEvent } from '../../shared/payment/events.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
@@ -84,10 +81,7 @@ export const addToFeed = (feed: LogFeed, portion: Portion, events: number): void
   feed.head = portion.readTo;
 };
 
-/**
- * What is stored after a place and up to another one: a page of it, undefined where nothing is. Throws
- * StoreUnavailable, and the signal's reason.
- */
+/** Undefined where nothing is stored between the two. Throws StoreUnavailable, and the signal's reason. */
 export const pageOf = (
   feed: LogFeed,
   merchantId: string,

@@ -44,10 +44,7 @@ const paymentMessagesOf = async (
   return made;
 };
 
-/**
- * The messages of an event, counted in `counters`; none of a stream that is not on the topics. A text says
- * why an event cannot be sent. Throws StoreUnavailable.
- */
+/** Counted in `counters`. A text says why an event cannot be sent. Throws StoreUnavailable. */
 export const messagesOf = async (
   event: LogEvent,
   states: PaymentStates,

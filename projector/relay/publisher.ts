@@ -102,10 +102,7 @@ const moveTo = (checkpoint: RelayCheckpoint, event: LogEvent): void => {
   checkpoint.hash = checkpointHashOf(event);
 };
 
-/**
- * Saved before any later message is sent: the log alone does not show which events are left out, and a
- * message that is sent again has the number that it had.
- */
+/** Saved before a later message is sent: the log alone does not show which events are left out. */
 const park = async ({ checkpoint, logger }: Publisher, event: LogEvent, reason: string) => {
   const { stream, revision } = event;
   const paymentId = paymentOf(stream);
@@ -161,10 +158,7 @@ const sendOne = async (own: Publisher, paymentId: string): Promise<string | unde
   return undefined;
 };
 
-/**
- * One that stays parked goes behind the others. Every message of the log has to be acknowledged. Throws
- * what the engines throw; then `finishParked` comes before anything else.
- */
+/** One that stays parked goes behind the others. Throws what the engines throw; then comes `finishParked`. */
 export const sendParked = async (own: Publisher, paymentIds: readonly string[]) => {
   const { checkpoint } = own;
   const retried: Retried[] = [];

@@ -43,10 +43,7 @@ const addMerchant = async (store: Store, merchantId: string, context: EventConte
 };
 
 export type Handled =
-  /**
-   * Stored now, or earlier under the `Idempotency-Key`; `endpoint` is right after these events, or a deleted
-   * one before them.
-   */
+  /** Now, or earlier under the key; `endpoint` is right after these events, or a deleted one before them. */
   | { kind: 'stored'; events: RecordedEvent[]; endpoint: Endpoint; isRepeat: boolean }
   | { kind: 'key reused' }
   | { kind: 'too soon'; againMs: number }
@@ -108,10 +105,7 @@ const fromNow = () => {
   return { leftMs: () => Math.max(0, endMs - performance.now()) };
 };
 
-/**
- * Decides again on a conflict of revisions while there is time left. `request` is present where it had an
- * `Idempotency-Key`. Throws as the event store does.
- */
+/** Decides again on a conflict while there is time. `request`: under an `Idempotency-Key`. Throws as the store does. */
 export const handleEndpointCommand = async (
   store: Store,
   merchantId: string,

@@ -1,7 +1,4 @@
-/**
- * The messages that endpoints are sent: which event is which, and each to the byte. A payment in one is the
- * text that GET gives at that revision.
- */
+/** The messages of endpoints, to the byte. A payment in one is the text that GET gives at that revision. */
 import { StoreUnavailable, UnreadableStream } from '../event-store/errors.ts';
 import {
   foldInSlices,
@@ -140,10 +137,7 @@ const messageOfPayment = async (store: Store, paymentId: string, revision: numbe
   }
 };
 
-/**
- * What an endpoint is sent of a payment's revision, else of one of its merchant's stream. Throws
- * StoreUnavailable.
- */
+/** Of a payment's revision, else of one of its merchant's stream. Throws StoreUnavailable. */
 export const messageFor = async (
   store: Store,
   { kind, paymentId, revision }: Pick<Single, 'paymentId' | 'revision'> & { kind: string },
