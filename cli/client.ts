@@ -13,6 +13,8 @@ type ClientOptions = { scope?: string | undefined; merchant?: string | undefined
 /** Returns every response, errors too. Throws ServiceUnreachable when there is none. */
 export type Client = {
   url: string;
+  /** Why the log of a stopped folder is not the one that was sealed last. */
+  misfit?: string | undefined;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
   send(

@@ -22,13 +22,14 @@ import {
   timeOrRevision,
   verb,
 } from './options.ts';
-import { columns, money, print, printJson, printList, styled } from './output.ts';
+import { columns, failOnMisfit, money, print, printJson, printList, styled } from './output.ts';
 
 type Options = Given<'at' | 'file' | 'key' | 'data' | 'merchant', 'state' | 'diff'>;
 
 const serviceSource = async (paymentId: string, { merchant, data }: Options): Promise<Source> => {
   const client = await auditClient(merchant, data);
   return {
+    misfit: client.misfit,
     timeline: () => jsonOf<AuditTimeline>(client.get(paymentPath(paymentId, 'events'))),
     state: (at) => jsonOf<State | AuditNoState>(client.get(paymentPath(paymentId, 'state', at))),
   };
@@ -106,6 +107,7 @@ const showEvents = async (paymentId: string, options: Options, command: Command)
     ? await showMoment(source, at, options)
     : await showUpTo(source, at, options);
   failIfBroken(`payment ${paymentId}`, broken);
+  failOnMisfit(source);
 };
 
 const showUpTo = async (source: Source, at: At, { format }: Options) => {

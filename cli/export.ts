@@ -13,7 +13,7 @@ import {
   timeValue,
   verb,
 } from './options.ts';
-import { count, note, print, printJson } from './output.ts';
+import { count, failOnMisfit, note, print, printJson } from './output.ts';
 import { refuseExisting, writeExport } from './write-export.ts';
 
 type Options = Given<'from' | 'to' | 'merchant' | 'data', 'force'> & { out: string };
@@ -43,6 +43,7 @@ const exportEvents = async (paymentId: string | undefined, options: Options, com
     note(`Keep ${manifestFileOf(out)} elsewhere too. Next: payments verify --file ${out}`);
   }
   failOnBreaks(`the log that was exported to ${out}`, breaks);
+  failOnMisfit(client);
 };
 
 export const exportCommand = (): Command =>

@@ -8,9 +8,18 @@ import {
 } from '../command-api/reconcile/contract.ts';
 import type { Difference } from '../command-api/reconcile/differences.ts';
 import { auditClient, pathOf, paymentPath } from './audit.ts';
-import { jsonOf, openClient, rejectionLine } from './client.ts';
+import { type Client, jsonOf, openClient, rejectionLine } from './client.ts';
 import { dataOption, formatOption, type Given, timeValue, verb } from './options.ts';
-import { CommandFailed, count, money, print, printJson, styled, table } from './output.ts';
+import {
+  CommandFailed,
+  count,
+  failOnMisfit,
+  money,
+  print,
+  printJson,
+  styled,
+  table,
+} from './output.ts';
 import { AS_STREAM, resultOf } from './streams.ts';
 
 type Options = Given<'data' | 'merchant' | 'limit' | 'since', 'acknowledge' | 'all'>;
@@ -101,10 +110,9 @@ const inFolder = (line: string, data: string | undefined): string =>
     : line.replace(/payments (verify|events) \S+/g, (verb) => `${verb} --data ${data}`);
 
 /** Asks for a stream, which no proxy closes while a long ledger is read. */
-const compare = async ({ data, since, all }: Options): Promise<Reconciliation> => {
-  const client = await auditClient(undefined, data);
+const compare = ({ post }: Client, { since, all }: Options): Promise<Reconciliation> => {
   const path = pathOf('/audit/v1/reconcile', { since, all: all && 'true' });
-  return resultOf(client.post(path, undefined, AS_STREAM), {
+  return resultOf(post(path, undefined, AS_STREAM), {
     what: 'reconcile',
     lost: 'the connection was lost before the result; start the comparison again',
     failed: (data) => rejectionLine(503, data),
@@ -183,13 +191,15 @@ const reconcile = async (paymentId: string | undefined, options: Options): Promi
   }
   if ((options.limit ?? options.merchant) !== undefined)
     throw new CommandFailed('--limit and --merchant are for one payment: name it', 2);
-  const result = await compare(options);
+  const client = await auditClient(undefined, data);
+  const result = await compare(client, options);
   if (format !== 'json') show(result, since);
   const acknowledgement = opens && (await acknowledge());
   if (format === 'json') printJson({ ...result, acknowledgement });
   else if (acknowledgement !== undefined) print(acknowledgedLine(acknowledgement));
   if (acknowledgement === undefined && !result.ok)
     throw new CommandFailed(inFolder(failureOf(result), data), 3);
+  failOnMisfit(client);
 };
 
 export const reconcileCommand = (): Command =>

@@ -37,7 +37,7 @@ import {
   takeFileLock,
 } from '../shared/runtime/private-files.ts';
 import type { Client } from './client.ts';
-import { CommandFailed, note, noteMisfit } from './output.ts';
+import { CommandFailed, note } from './output.ts';
 import { keyPlaceIn, readSettings, requireReadable } from './settings.ts';
 
 const WAITING_PAGES = '-wal';
@@ -193,7 +193,6 @@ export const openStoppedFolder = async (
   process.once('exit', () => lock?.release());
   const store = await openStore(folder);
   const { publicKey, misfit } = await checkSealedHead(folder, store, isOlder);
-  noteMisfit(misfit);
   const app = appOver(folder, store, merchant, publicKey);
   const send = async (method: 'GET' | 'POST', url: string, headers = {}) => {
     const response = await app.inject({ method, url, headers, payloadAsStream: true });
@@ -208,6 +207,7 @@ export const openStoppedFolder = async (
   };
   return {
     url: folder,
+    misfit,
     get: (path, headers) => send('GET', path, headers),
     post: (path, _body, headers) => send('POST', path, headers),
     send: async () => {
