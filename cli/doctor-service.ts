@@ -74,13 +74,9 @@ const projectorFindings = async (): Promise<EngineFinding[]> => {
 };
 
 const healthOf = async (url: string) => {
-  try {
-    const signal = AbortSignal.timeout(RESPONSE_MS_MAX);
-    const response = await fetch(`${url}/health/ready`, { signal });
-    return { isReady: response.ok, body: (await response.json()) as Health };
-  } catch {
-    return undefined;
-  }
+  const signal = AbortSignal.timeout(RESPONSE_MS_MAX);
+  const response = await fetch(`${url}/health/ready`, { signal });
+  return { isReady: response.ok, body: (await response.json()) as Health };
 };
 
 /** Whether a token can be signed without making a key, because doctor changes nothing. */
@@ -104,7 +100,7 @@ const settingsOf = async (config: Config): Promise<Pick<ServiceFinding, 'setting
 export const lookAtService = async (config: Config): Promise<ServiceFinding> => {
   const { url: address } = await openClient();
   const url = withoutSecrets(address);
-  const health = await healthOf(address);
+  const health = await healthOf(address).catch(() => undefined);
   if (health === undefined) return { url, state: 'stopped', engines: [], settings: null };
   const found = await settingsOf(config);
   const engines = Object.entries(health.body.engines ?? {}).map(([name, state]) =>

@@ -12,6 +12,7 @@ import {
   signToken,
 } from '../shared/http/auth/local-keys.ts';
 import type { Config } from '../shared/runtime/config.ts';
+import { orElse } from '../shared/runtime/error-text.ts';
 import { loadConfig } from '../shared/runtime/load-config.ts';
 import { makeDataDir } from '../shared/runtime/private-files.ts';
 import { SECRET_ALGORITHM } from '../shared/runtime/settings/table.ts';
@@ -84,12 +85,9 @@ export const keyPlaceIn = (folder: string): KeyPlace => {
 export const readPublicKey = (file: string): KeyObject => {
   requireReadable(file);
   if (!existsSync(file)) throw new CommandFailed(`${file} does not exist`);
-  try {
-    const key = createPublicKey(readFileSync(file, 'utf8'));
-    if (key.asymmetricKeyType === 'ed25519') return key;
-  } catch {
-    // The parser's message may quote the file.
-  }
+  // The parser's message may quote the file.
+  const key = orElse(undefined, () => createPublicKey(readFileSync(file, 'utf8')));
+  if (key?.asymmetricKeyType === 'ed25519') return key;
   throw new CommandFailed(
     `${file} holds no Ed25519 key in PEM that can be read; next: payments keys show`,
   );

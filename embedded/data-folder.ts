@@ -19,7 +19,7 @@ import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import { SCHEMA_VERSION } from '../shared/event-store/sqlite/schema.ts';
 import { KEY_DOCUMENTS } from '../shared/key-document.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
-import { firstLineOf, isDiskFull } from '../shared/runtime/error-text.ts';
+import { firstLineOf, isDiskFull, orElse } from '../shared/runtime/error-text.ts';
 import {
   addPrivateFile,
   DataFolderRefused,
@@ -55,16 +55,13 @@ const OTHERS = 0o077;
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
 /** A stricter mode stays. True where others had rights. */
-const closeToOthers = (path: string, mode: number): boolean => {
-  try {
+const closeToOthers = (path: string, mode: number): boolean =>
+  // Another user owns it, or it is gone: the folder's mode, read next, says whether that matters.
+  orElse(false, () => {
     if ((modeOf(path) & OTHERS) === 0) return false;
     chmodSync(path, mode);
     return true;
-  } catch {
-    // Another user owns it, or it is gone: the folder's mode, read next, says whether that matters.
-    return false;
-  }
-};
+  });
 
 const wereOpen = (folder: string, names: string[]): string =>
   `DATA_DIR: other users had rights in files of ${folder} until this start took them away (${names.join(', ')}); replace the keys and secrets among them that another person may have read`;
@@ -115,17 +112,14 @@ const SCHEMAS = {
 const VERSION_AT = 60;
 
 /** 0 where there is none. A file that cannot be read is told of where it is opened. */
-const schemaOf = (file: string): number => {
-  try {
+const schemaOf = (file: string): number =>
+  orElse(0, () => {
     const header = Buffer.alloc(VERSION_AT + 4);
     const opened = openSync(file, 'r');
     readSync(opened, header);
     closeSync(opened);
     return header.readInt32BE(VERSION_AT);
-  } catch {
-    return 0;
-  }
-};
+  });
 
 /** Says of each file that a start changes so that no earlier version of the service opens it. */
 export const waysBackLost = (folder: string): string[] =>

@@ -4,13 +4,10 @@ import { ControlNotWhole, StoreUnavailable } from '../event-store/errors.ts';
 import type { EventStore } from '../event-store/port.ts';
 import { onError } from '../runtime/error-text.ts';
 
-/** 32 bytes. */
-type SigningKey = Buffer;
-
 /** The form that a receiver is shown: the specification's prefix and the key in base64. */
-export const secretTextOf = (key: SigningKey): string => `whsec_${key.toString('base64')}`;
+export const secretTextOf = (key: Buffer): string => `whsec_${key.toString('base64')}`;
 
-const derived = (installationSecret: string, purpose: string): SigningKey =>
+const derived = (installationSecret: string, purpose: string): Buffer =>
   createHmac('sha256', installationSecret).update(purpose).digest();
 
 /** `number` is 1 for the endpoint's first key, and one more after each rotation. */
@@ -18,15 +15,15 @@ export const endpointKey = (
   installationSecret: string,
   endpointId: string,
   number: number,
-): SigningKey => derived(installationSecret, `${endpointId}.${number}`);
+): Buffer => derived(installationSecret, `${endpointId}.${number}`);
 
 /** The key of a merchant's `payments listen --forward-to`: always the same, of no endpoint. */
-export const listenKey = (installationSecret: string, merchantId: string): SigningKey =>
+export const listenKey = (installationSecret: string, merchantId: string): Buffer =>
   derived(installationSecret, `listen.${merchantId}`);
 
 /** The three headers of one attempt. The body is signed, and has to be sent, to the byte. */
 export const signedHeaders = (
-  keys: readonly SigningKey[],
+  keys: readonly Buffer[],
   id: string,
   nowMs: number,
   body: string,
