@@ -99,9 +99,8 @@ const lookAtFile = (engine: string, folder: string, name: string): EngineFinding
     return { ...found, state: 'empty', fault: false, cause: 'the first start makes it: npm start' };
   try {
     // Otherwise SQLite makes files beside it.
-    const database = new DatabaseSync(unchangedAddress(file), { readOnly: true });
+    using database = new DatabaseSync(unchangedAddress(file), { readOnly: true });
     database.prepare('SELECT count(*) FROM sqlite_schema').get();
-    database.close();
     return { ...found, state: 'up', fault: false };
   } catch (error) {
     const cause = `${lineOf(error)}; see "A damaged event log" in docs/operations.md`;

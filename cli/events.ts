@@ -43,12 +43,7 @@ const upTo = (events: ShownEvent[], { revision, at }: At): ShownEvent[] => {
   return events.filter((event) => !('time' in event) || event.time <= moment);
 };
 
-const AMOUNTS = [
-  'authorizedAmount',
-  'capturedAmount',
-  'refundedAmount',
-  'refundableAmount',
-] as const;
+const AMOUNTS = ['authorizedAmount', 'capturedAmount', 'refundedAmount', 'refundableAmount'];
 
 /** The end of a request id is shown: the service's log can be searched by it. */
 const REQUEST_ID_END = 8;

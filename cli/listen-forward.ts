@@ -2,19 +2,14 @@
 import { signedHeaders } from '../shared/webhooks/signer.ts';
 import { clockOf, pathOf } from './audit.ts';
 import { openClient } from './client.ts';
-import type { Format } from './options.ts';
+import type { Given } from './options.ts';
 import { CommandFailed, note, print, quoted } from './output.ts';
 import { followStream } from './streams.ts';
 
-export type ForwardOptions = {
-  forwardTo: string;
-  from: string;
-  types?: string;
-  merchant?: string;
-  format: Format;
-  printSecret?: boolean;
-  showBody?: boolean;
-};
+export type ForwardOptions = { forwardTo: string; from: string } & Given<
+  'types' | 'merchant',
+  'printSecret' | 'showBody'
+>;
 
 const TIMEOUT_MS = 15_000;
 

@@ -6,7 +6,7 @@ import type {
   UnresolvedList,
 } from '../command-api/operator/contract.ts';
 import { jsonOf, openClient, readOps } from './client.ts';
-import { type Format, formatOption, verb } from './options.ts';
+import { type Format, formatOption, type Given, verb } from './options.ts';
 import { money, note, print, printJson, table } from './output.ts';
 
 type Unresolved = UnresolvedList['unresolved'][number];
@@ -78,13 +78,10 @@ export const unresolvedCommand = (): Command =>
     .addOption(formatOption())
     .action(list);
 
-type Options = {
-  outcome: 'approved' | 'declined';
-  evidence: string;
-  operation?: string;
-  withoutFence?: true;
-  format: Format;
-};
+type Options = { outcome: 'approved' | 'declined'; evidence: string } & Given<
+  'operation',
+  'withoutFence'
+>;
 
 const resolve = async (paymentId: string, options: Options): Promise<void> => {
   const { outcome, evidence, operation: operationId, withoutFence, format } = options;

@@ -13,7 +13,7 @@ const parkedPayment = z.object({
 
 const sum = () => z.int().min(0);
 
-const money = z.object({
+export const money = z.object({
   merchantId: z.string(),
   currency: z.string(),
   status: z.string(),

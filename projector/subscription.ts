@@ -107,8 +107,6 @@ export const runSubscription = ({
 
 export type Subscription = ReturnType<typeof runSubscription>;
 
-type Misfit = 'ends before' | 'has other events up to';
-
 /** Over the whole log up to the event, where the store keeps that; null for an unreadable event. */
 export const checkpointHashOf = (event: LogEvent): string | null => {
   if (event.logHash !== undefined) return event.logHash;
@@ -128,7 +126,7 @@ export const misfitOf = async (
   checkpoint: Position | null,
   hash: string | null,
   carried?: LogHashAt,
-): Promise<Misfit | undefined> => {
+): Promise<'ends before' | 'has other events up to' | undefined> => {
   if (checkpoint === null) return undefined;
   const at = await store.hashAt(checkpoint);
   const end = await store.end();

@@ -31,9 +31,6 @@ export type Publisher = {
 /** The state first: where it is too large, the event uses no number. A seal after the events it covers. */
 const TOPICS_IN_ORDER = ['state', 'events', 'seals'] as const;
 
-export const silentForMs = ({ sendingSinceMs }: Publisher): number =>
-  sendingSinceMs === undefined ? 0 : performance.now() - sendingSinceMs;
-
 /** Saved afterwards too: a relay that has taken the checkpoint meanwhile must not be overtaken. */
 export const overtake = async (own: Publisher): Promise<void> => {
   await own.feed.overtake();

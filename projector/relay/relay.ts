@@ -17,15 +17,8 @@ import { type EventFeed, type Partitions, TOPICS } from '../event-feed/port.ts';
 import { createLag, type Lag } from '../lag.ts';
 import { misfitOf, runSubscription, type Subscription } from '../subscription.ts';
 import { openOwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
-import {
-  finishParked,
-  overtake,
-  type Retried,
-  send,
-  sendParked,
-  silentForMs,
-} from './publisher.ts';
-import { type RelayStatus, stateOf } from './status.ts';
+import { finishParked, overtake, type Retried, send, sendParked } from './publisher.ts';
+import type { RelayStatus } from './status.ts';
 
 export type RelayOptions = {
   store: Pick<EventStore, 'subscribe' | 'readStream' | 'readAll' | 'end' | 'head' | 'hashAt'>;
@@ -144,15 +137,26 @@ const deliver = async (relay: Running, events: LogEvent[]): Promise<void> => {
 const positionIn = ({ checkpoint }: Running): Position | null =>
   checkpoint.known()?.position ?? null;
 
+const stateOf = (
+  { halted, standingBy, sendingSinceMs = performance.now(), waitsMs }: Running,
+  { state, error }: ReturnType<Subscription['status']>,
+): Pick<RelayStatus, 'state' | 'error'> => {
+  if (halted !== undefined) return { state: 'halted', error: halted };
+  if (state === 'stopped') return { state };
+  if (standingBy) return { state: 'standing-by' };
+  if (performance.now() - sendingSinceMs > waitsMs.silence)
+    return { state: 'backing-off', error: 'the broker does not answer' };
+  return error === undefined ? { state } : { state, error };
+};
+
 const statusOf = (relay: Running, subscription: Subscription): RelayStatus => {
-  const { checkpoint, published, halted, standingBy, waitsMs } = relay;
-  const { restarts, ...now } = subscription.status();
-  const isSilent = silentForMs(relay) > waitsMs.silence;
+  const { checkpoint, published } = relay;
+  const now = subscription.status();
   return {
-    ...stateOf(now, halted, standingBy, isSilent),
+    ...stateOf(relay, now),
     checkpoint: positionIn(relay),
     parked: Object.keys(checkpoint.known()?.parked ?? {}).length,
-    counts: { published, restarts },
+    counts: { published, restarts: now.restarts },
   };
 };
 
