@@ -52,22 +52,14 @@ export const tracedFeed = (feed: EventFeed, prefix: string): EventFeed => ({
   publish: async (topic, messages) => {
     const [parent, ...links] = placesOf(messages);
     const name = topicName(prefix, topic);
-    const span =
-      parent &&
-      startSpan(
-        {
-          name: `send ${name}`,
-          kind: 'PRODUCER',
-          links,
-          attributes: {
-            'messaging.system': 'kafka',
-            'messaging.operation.type': 'send',
-            'messaging.destination.name': name,
-            'messaging.batch.message_count': messages.length,
-          },
-        },
-        parent,
-      );
+    const attributes = {
+      'messaging.system': 'kafka',
+      'messaging.operation.type': 'send',
+      'messaging.destination.name': name,
+      'messaging.batch.message_count': messages.length,
+    };
+    const about = { name: `send ${name}`, kind: 'PRODUCER', links, attributes } as const;
+    const span = parent && startSpan(about, parent);
     return during([span].filter(isOpen), () => feed.publish(topic, messages));
   },
 });
