@@ -19,6 +19,7 @@ import {
   printJson,
   styled,
   table,
+  textsIn,
 } from './output.ts';
 import { AS_STREAM, resultOf } from './streams.ts';
 
@@ -37,11 +38,6 @@ const differencesTable = table<Difference>({
   LOG: (one) => sideOf(one, one.log),
   PROVIDER: (one) => sideOf(one, one.provider),
 });
-
-const reasonsOf = (differences: readonly Difference[]): string[] =>
-  differences.flatMap(({ operationId, log }) =>
-    log?.reason === undefined ? [] : [`${operationId}: in the log ${log.reason}`],
-  );
 
 const agreement = ({ ok, notCompared, differences }: Reconciliation): string => {
   if (ok) return styled('green', 'agree');
@@ -62,7 +58,8 @@ const show = (result: Reconciliation, since: string | undefined): void => {
       `not readable: ${paymentId}, revision ${revision}${position === '' ? '' : `, position ${position}`}: ${reason}`,
     );
   if (differences.length > 0) print(...differencesTable(differences));
-  print(...reasonsOf(differences));
+  for (const { operationId, log } of differences)
+    if (log?.reason !== undefined) print(`${operationId}: in the log ${log.reason}`);
   if (more > 0) print(`and ${count(more, 'more difference')}`);
 };
 
@@ -93,14 +90,14 @@ export const failureOf = (
 ): string => {
   const { differences, more, byKind, unreadable, notCompared } = result;
   const found = differences.length + more;
-  const parts = [
+  const parts = textsIn([
     found > 0 && `${count(found, 'difference')}; next: ${stepsFor(byKind).join('; ')}`,
     unreadable > 0 &&
       `${count(unreadable, 'event')} cannot be read; next: payments verify --all says whether the log was changed; if it is intact, start the version that wrote them`,
     notCompared > 0 &&
       `${notCompared} operations had no counterpart where the comparison stopped; is it the ledger of this log?`,
-  ];
-  return parts.filter(Boolean).join('; ');
+  ]);
+  return parts.join('; ');
 };
 
 /** The verbs that a line names, on the folder that was read. */
@@ -131,9 +128,7 @@ type Compared = PaymentReconciliation['operations'][number];
 
 const saidOf = ({ provider }: Compared): string => {
   const { outcome, providerReference, failureCode, providerFailureCode } = provider;
-  return [outcome, providerReference, failureCode, providerFailureCode]
-    .filter((text) => text !== undefined)
-    .join(' ');
+  return textsIn([outcome, providerReference, failureCode, providerFailureCode]).join(' ');
 };
 
 const findingOf = ({ finding, why }: Compared): string => {

@@ -103,10 +103,7 @@ const requireShortPath = (folder: string): void => {
 };
 
 /** The number of the schema that a start gives each file. */
-const SCHEMAS = {
-  'events.sqlite': SCHEMA_VERSION,
-  'provider-ledger.sqlite': LEDGER_VERSION,
-};
+const SCHEMAS = { 'events.sqlite': SCHEMA_VERSION, 'provider-ledger.sqlite': LEDGER_VERSION };
 
 /** Of the file's header, where `PRAGMA user_version` stands. */
 const VERSION_AT = 60;

@@ -13,12 +13,7 @@ import {
 
 export type Place = { position: string | null; hash: string | null };
 
-export type Wanted = {
-  place: Place;
-  paymentId: string;
-  revision: number;
-  atMs: number;
-};
+export type Wanted = { place: Place; paymentId: string; revision: number; atMs: number };
 
 /** A message to send, after `n` failed attempts. `id` is the payment's, or the single's. */
 export type Item = Omit<Single, 'kind'> & { kind: 'unread' | 'retry' | Single['kind'] };
@@ -106,11 +101,8 @@ export const nextStep = (delivery: Delivery, nowMs: number) => {
   const isFull = ahead.length >= AHEAD_MAX || Object.keys(row.retrying).length >= RETRYING_MAX;
   const due = waiting.map(({ nextAt }) => nextAt);
   const times = [...due, row.probeAt, holdUntil].filter((time) => time > nowMs);
-  return {
-    send: sendable(delivery, waiting, nowMs),
-    read: !isFull,
-    untilMs: Math.min(...times),
-  };
+  const send = sendable(delivery, waiting, nowMs);
+  return { send, read: !isFull, untilMs: Math.min(...times) };
 };
 
 const SECOND = 1_000;
