@@ -109,7 +109,10 @@ const linesOf = ({ url, inEffect, isGiven, isOn, showsMetrics }: Installation) =
         isOn('PROVIDER_ALLOW_HTTP'),
       'the gateway shows /metrics to any client': showsMetrics && isElsewhere,
     },
-    ...{ '9 backups': {}, '10 alerts': {}, '11 upgrade': {}, '13 bad day': {} },
+    '9 backups': {},
+    '10 alerts': {},
+    '11 upgrade': {},
+    '13 bad day': {},
   };
   return sections;
 };

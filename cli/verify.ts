@@ -203,10 +203,9 @@ const verify = async (paymentId: string | undefined, given: Options, command: Co
   const client = await auditClient(options.merchant, options.data);
   if (acknowledge !== undefined)
     await acknowledgeBreaks(await verifyLog(client, options), acknowledge, why);
-  const ofPayment = () => client.get(paymentPath(paymentId ?? '', 'verify'));
   const verification = options.all
     ? verifyLog(client, options)
-    : jsonOf<AuditVerification>(ofPayment());
+    : jsonOf<AuditVerification>(client.get(paymentPath(paymentId ?? '', 'verify')));
   show(await verification, options, client.misfit);
   if (options.all && options.manifest === undefined && options.format === 'pretty') {
     note(

@@ -105,8 +105,14 @@ export type RebuildState = z.infer<typeof rebuildState>;
 const projection = z.object({
   projection: z.string(),
   state: z.enum([
-    ...(['starting', 'catching-up', 'running', 'backing-off', 'falling-behind'] as const),
-    ...(['standing-by', 'stopped', 'stuck'] as const),
+    'starting',
+    'catching-up',
+    'running',
+    'backing-off',
+    'falling-behind',
+    'standing-by',
+    'stopped',
+    'stuck',
   ]),
   checkpoint: z.string().nullable(),
   head: z.string().nullable().describe('Null where the event store is out of reach.'),

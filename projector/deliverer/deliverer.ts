@@ -27,7 +27,7 @@ const WELL_AFTER_MS = 60_000;
 
 const none = (): EndpointsStatus => endpointsStatus([]);
 
-export const startDeliverer = (options: {
+type DelivererOptions = {
   store: Pick<EventStore, 'lastRevision'>;
   begin(secret: string): Promise<Delivering>;
   /** Throws where another secret was used before. */
@@ -40,7 +40,9 @@ export const startDeliverer = (options: {
   backOff?: BackOff;
   /** Tests shorten them. */
   waitsMs?: Partial<typeof WAITS_MS>;
-}) => {
+};
+
+export const startDeliverer = (options: DelivererOptions) => {
   const { store, turn, backOff = { minMs: 100, maxMs: 5_000 } } = options;
   const waitsMs = { ...WAITS_MS, ...options.waitsMs };
   const stopping = new AbortController();

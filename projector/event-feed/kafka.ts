@@ -124,10 +124,10 @@ export const kafkaFeed = (options: KafkaOptions): EventFeed => {
           topic: topicName(options.topicPrefix, topic),
           acks: -1,
           timeout: timeoutsMs.request,
-          messages: messages.map(({ partition, key, value, headers, timestampMs }) => ({
-            ...{ partition, key, value, headers: { ...headers } },
-            timestamp: String(timestampMs),
-          })),
+          messages: messages.map(({ partition, key, value, headers, timestampMs }) => {
+            const timestamp = String(timestampMs);
+            return { partition, key, value, headers: { ...headers }, timestamp };
+          }),
         });
         await client.inTime('send', timeoutsMs.send, sent);
       }),

@@ -17,7 +17,7 @@ const NOT_KEPT = 'the head of the event log could not be kept outside the log';
 /** Events that a stop does not seal in time are sealed after the next start. */
 const STOP_MS_MAX = 2_000;
 
-export const startSealer = (options: {
+type SealerOptions = {
   store: Parameters<typeof appendSeal>[0];
   source: SealSource;
   privateKey: KeyObject;
@@ -27,7 +27,9 @@ export const startSealer = (options: {
   everyMs: number;
   keep?: ((heads: HeadFile) => Promise<void>) | undefined;
   logger: Logger;
-}) => {
+};
+
+export const startSealer = (options: SealerOptions) => {
   const { store, source, privateKey, eventsMax, promised, everyMs, keep, logger } = options;
   let sealedAtMs = performance.now();
   /** Both kinds of work write the file beside the key. */
