@@ -43,8 +43,6 @@ const BY_HAND: Readonly<Record<string, string>> = {
   '13 bad day': 'two persons who may resolve, one who may acknowledge',
 };
 
-type Lines = Readonly<Record<string, boolean>>;
-
 /** By section, a line that is missing and whether it is. */
 const linesOf = ({ url, inEffect, isGiven, isOn, showsMetrics }: Installation) => {
   const isElsewhere = !LOOPBACK.test(url.hostname);
@@ -52,7 +50,7 @@ const linesOf = ({ url, inEffect, isGiven, isOn, showsMetrics }: Installation) =
   const isStripe = inEffect('PROVIDER') === 'stripe';
   const isWithin = (name: string) =>
     isGiven(name) && liesWith(inEffect(name), inEffect('DATA_DIR'));
-  const sections: Readonly<Record<string, Lines>> = {
+  const sections: Record<string, Record<string, boolean>> = {
     '1 shape': {
       'DATA_DIR is not set, so the data lies in the folder of the code':
         !isGiven('DATA_DIR') && isEmbedded,

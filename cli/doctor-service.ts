@@ -26,7 +26,6 @@ export type ServiceFinding = {
 const RESPONSE_MS_MAX = 8_000;
 
 type State = { state: string; simulated?: boolean; stripe?: string; reason?: string | undefined };
-type Health = { engines?: Record<string, State> };
 
 const ENGINES: Record<string, readonly [engine: string, setting: string, byDefault: string]> = {
   eventStore: ['event store', 'EVENTSTOREDB_URL', 'SQLite, events.sqlite'],
@@ -76,7 +75,8 @@ const projectorFindings = async (): Promise<EngineFinding[]> => {
 const healthOf = async (url: string) => {
   const signal = AbortSignal.timeout(RESPONSE_MS_MAX);
   const response = await fetch(`${url}/health/ready`, { signal });
-  return { isReady: response.ok, body: (await response.json()) as Health };
+  const body = (await response.json()) as { engines?: Record<string, State> };
+  return { isReady: response.ok, body };
 };
 
 /** Whether a token can be signed without making a key, because doctor changes nothing. */
