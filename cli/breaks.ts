@@ -23,17 +23,13 @@ export const headText = (head: AuditVerification['head']): string => {
 };
 
 /** A log counts as intact with its acknowledged breaks, so these are printed. */
-export const printAcknowledged = ({ acknowledged }: Pick<LogBreaks<Shown>, 'acknowledged'>): void =>
-  print(
-    ...columns(
-      acknowledged.map((one) => [
-        'acknowledged',
-        nameOf(one),
-        placeOf(one),
-        `by ${one.actor} at ${one.time}: ${one.note}`,
-      ]),
-    ),
-  );
+export const printAcknowledged = ({ acknowledged }: Pick<LogBreaks<Shown>, 'acknowledged'>) => {
+  const rows = acknowledged.map((one) => {
+    const by = `by ${one.actor} at ${one.time}: ${one.note}`;
+    return ['acknowledged', nameOf(one), placeOf(one), by];
+  });
+  print(...columns(rows));
+};
 
 const rowOf = (broken: Shown): string[] => ['BREAK', nameOf(broken), placeOf(broken)];
 

@@ -13,6 +13,8 @@ type ClientOptions = { scope?: string | undefined; merchant?: string | undefined
 /** Returns every response, errors too. Throws ServiceUnreachable when there is none. */
 export type Client = {
   url: string;
+  /** Why the log of a stopped folder is not the one that was sealed last. */
+  misfit?: string | undefined;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
   send(
@@ -41,8 +43,6 @@ const serviceUrl = (): string => {
   return given.replace(/\/+$/, '');
 };
 
-const isForAll = (scope: string | undefined): boolean => /\b(audit|ops):/.test(scope ?? '');
-
 /** PAYMENTS_TOKEN, if set. Throws CommandFailed beside a named merchant: the token decides. */
 export const givenToken = (merchant: string | undefined): string | undefined => {
   const given = process.env.PAYMENTS_TOKEN?.trim();
@@ -62,7 +62,7 @@ const tokens = ({ scope, merchant }: ClientOptions): (() => Promise<string>) => 
   return async () => {
     if (made !== undefined && Date.now() - made.atMs < (TTL_SECONDS * 1000) / 2) return made.token;
     const token = await makeToken(readSettings(), {
-      merchant: merchant ?? (isForAll(scope) ? '*' : 'm_demo'),
+      merchant: merchant ?? (/\b(audit|ops):/.test(scope ?? '') ? '*' : 'm_demo'),
       subject: subject(),
       scope,
       ttlSeconds: TTL_SECONDS,

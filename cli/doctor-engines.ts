@@ -10,6 +10,7 @@ import type { Config } from '../shared/runtime/config.ts';
 import { firstLineOf } from '../shared/runtime/error-text.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { withoutSecrets } from '../shared/runtime/settings/effective.ts';
+import { hostsOf } from '../shared/runtime/settings/problems.ts';
 import { textsIn } from './output.ts';
 import { unchangedAddress } from './stopped-folder.ts';
 
@@ -67,8 +68,7 @@ const addressOf = (text: string, byDefault: number): Address => {
 
 const addressesOf = (url: string, byDefault: number): Address[] => {
   if (/^[a-z]+\+(srv|discover):/i.test(url)) return [];
-  const hosts = url.replace(/^[a-z+]+:\/\/(?:[^/?#]*@)?/i, '').split(/[/?#]/)[0] ?? '';
-  return hosts.split(',').map((host) => addressOf(host, byDefault));
+  return hostsOf(url).map((host) => addressOf(host, byDefault));
 };
 
 type Probe = Pick<EngineFinding, 'engine' | 'place' | 'cause'> & {
@@ -99,9 +99,8 @@ const lookAtFile = (engine: string, folder: string, name: string): EngineFinding
     return { ...found, state: 'empty', fault: false, cause: 'the first start makes it: npm start' };
   try {
     // Otherwise SQLite makes files beside it.
-    const database = new DatabaseSync(unchangedAddress(file), { readOnly: true });
+    using database = new DatabaseSync(unchangedAddress(file), { readOnly: true });
     database.prepare('SELECT count(*) FROM sqlite_schema').get();
-    database.close();
     return { ...found, state: 'up', fault: false };
   } catch (error) {
     const cause = `${lineOf(error)}; see "A damaged event log" in docs/operations.md`;

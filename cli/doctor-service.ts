@@ -7,6 +7,7 @@ import type { ProjectorStatus } from '../projector/compose.ts';
 import type { DelivererStatus } from '../projector/deliverer/deliverer.ts';
 import type { RelayState, RelayStatus } from '../projector/relay/status.ts';
 import type { Config } from '../shared/runtime/config.ts';
+import { onError } from '../shared/runtime/error-text.ts';
 import { withoutSecrets } from '../shared/runtime/settings/effective.ts';
 import { readAttention } from './attention.ts';
 import { givenToken, openClient, readOps } from './client.ts';
@@ -25,7 +26,6 @@ export type ServiceFinding = {
 const RESPONSE_MS_MAX = 8_000;
 
 type State = { state: string; simulated?: boolean; stripe?: string; reason?: string | undefined };
-type Health = { engines?: Record<string, State> };
 
 const ENGINES: Record<string, readonly [engine: string, setting: string, byDefault: string]> = {
   eventStore: ['event store', 'EVENTSTOREDB_URL', 'SQLite, events.sqlite'],
@@ -57,41 +57,26 @@ const engineFinding = (
   return cause === undefined ? found : { ...found, cause: withoutSecrets(cause) };
 };
 
-const orReason = <T>(reading: Promise<T>, otherwise: (reason: string) => T): Promise<T> =>
-  reading.catch((error: unknown) => {
-    if (error instanceof CommandFailed) return otherwise(error.message);
-    throw error;
-  });
-
 /** The command API, whose health the gateway shows, knows neither the projector nor the relay. */
 const projectorFindings = async (): Promise<EngineFinding[]> => {
-  const unknown = (line: string): State => ({
-    state: 'unknown',
-    reason: `${line}; is the projector running, and is this the address of the gateway?`,
+  const unknown = onError(CommandFailed, ({ message }): State => {
+    const next = 'is the projector running, and is this the address of the gateway?';
+    return { state: 'unknown', reason: `${message}; ${next}` };
   });
   const projections = readOps<{ projections: State[] }>('/ops/v1/projections');
   const topics = readOps<{ relay: RelayStatus }>('/ops/v1/topics');
   const [projector = { state: 'unknown' }, relay] = await Promise.all([
-    orReason<State | undefined>(
-      projections.then(({ projections: [own] }) => own),
-      unknown,
-    ),
-    orReason<State>(
-      topics.then(({ relay: { state, error: reason } }) => ({ state, reason })),
-      unknown,
-    ),
+    projections.then(({ projections: [own] }) => own).catch(unknown),
+    topics.then(({ relay: { state, error } }): State => ({ state, reason: error })).catch(unknown),
   ]);
   return [engineFinding('projector', projector, null), engineFinding('relay', relay, null)];
 };
 
-const healthOf = async (url: string): Promise<{ isReady: boolean; body: Health } | undefined> => {
-  try {
-    const signal = AbortSignal.timeout(RESPONSE_MS_MAX);
-    const response = await fetch(`${url}/health/ready`, { signal });
-    return { isReady: response.ok, body: (await response.json()) as Health };
-  } catch {
-    return undefined;
-  }
+const healthOf = async (url: string) => {
+  const signal = AbortSignal.timeout(RESPONSE_MS_MAX);
+  const response = await fetch(`${url}/health/ready`, { signal });
+  const body = (await response.json()) as { engines?: Record<string, State> };
+  return { isReady: response.ok, body };
 };
 
 /** Whether a token can be signed without making a key, because doctor changes nothing. */
@@ -105,31 +90,30 @@ const NO_TOKEN =
 
 const settingsOf = async (config: Config): Promise<Pick<ServiceFinding, 'settings' | 'reason'>> => {
   if (!canSign(config)) return { settings: null, reason: NO_TOKEN };
-  const settings = readOps<ServiceSettings>('/ops/v1/settings');
-  return orReason<Awaited<ReturnType<typeof settingsOf>>>(
-    settings.then((found) => ({ settings: found })),
-    (reason) => ({ settings: null, reason }),
+  return readOps<ServiceSettings>('/ops/v1/settings').then(
+    (settings) => ({ settings }),
+    onError(CommandFailed, ({ message: reason }) => ({ settings: null, reason })),
   );
 };
 
 /** Asks the service at the address of this shell. Throws CommandFailed where that is no address. */
 export const lookAtService = async (config: Config): Promise<ServiceFinding> => {
-  const { url } = await openClient();
-  const shown = withoutSecrets(url);
-  const health = await healthOf(url);
-  if (health === undefined) return { url: shown, state: 'stopped', engines: [], settings: null };
+  const { url: address } = await openClient();
+  const url = withoutSecrets(address);
+  const health = await healthOf(address).catch(() => undefined);
+  if (health === undefined) return { url, state: 'stopped', engines: [], settings: null };
   const found = await settingsOf(config);
   const engines = Object.entries(health.body.engines ?? {}).map(([name, state]) =>
     engineFinding(name, state, found.settings),
   );
   if (found.settings?.mode === 'command-api') engines.push(...(await projectorFindings()));
-  return { url: shown, state: health.isReady ? 'running' : 'not ready', engines, ...found };
+  return { url, state: health.isReady ? 'running' : 'not ready', engines, ...found };
 };
 
 export type Attention = { items: AttentionItem[]; unknown?: string };
 
 export const lookForAttention = (): Promise<Attention> =>
-  orReason<Attention>(
-    readAttention().then((items) => ({ items })),
-    (unknown) => ({ items: [], unknown }),
+  readAttention().then(
+    (items) => ({ items }),
+    onError(CommandFailed, ({ message: unknown }) => ({ items: [], unknown })),
   );

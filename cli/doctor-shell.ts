@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } 
 import { dirname, join } from 'node:path';
 import { waysBackLost } from '../embedded/data-folder.ts';
 import type { EffectiveSetting } from '../shared/runtime/config.ts';
+import { orElse } from '../shared/runtime/error-text.ts';
 import { loadConfig } from '../shared/runtime/load-config.ts';
 import { isFileLocked, lastBackupOf, SERVICE_LOCK } from '../shared/runtime/private-files.ts';
 import { shownSetting } from '../shared/runtime/settings/effective.ts';
@@ -24,14 +25,6 @@ export const lookAtSettings = (env: NodeJS.ProcessEnv) => {
 };
 
 const FREE_BYTES_MIN = 100e6;
-
-const orElse = <T>(otherwise: T, read: () => T): T => {
-  try {
-    return read();
-  } catch {
-    return otherwise;
-  }
-};
 
 const nearestExisting = (path: string): string =>
   existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path));

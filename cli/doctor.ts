@@ -18,7 +18,7 @@ import {
   type ServiceFinding,
 } from './doctor-service.ts';
 import { type DataFolderFinding, lookAtDataFolder, lookAtSettings } from './doctor-shell.ts';
-import { type Format, formatOption, verb } from './options.ts';
+import { formatOption, type Given, verb } from './options.ts';
 import { CommandFailed, columns, note, print, printJson, styled, textsIn } from './output.ts';
 
 /** `problems` are of this shell's settings: one is enough to keep a process from starting. */
@@ -42,17 +42,11 @@ const folderOf = (config: Config, service: ServiceFinding): DataFolderFinding | 
   return lookAtDataFolder(settings?.dataFolder ?? config.dataDir);
 };
 
-const serverOf = async ({ eventStoreDbUrl: url }: Config, engines: readonly EngineFinding[]) => {
-  const isUp = engines.some(({ engine, state }) => engine === 'event store' && state === 'up');
-  return url !== undefined && isUp ? lookAtEventStoreServer(url) : null;
-};
-
 /** The service runs on a server whose address this shell does not have: the service hides its password. */
-const isServerUnknown = ({ eventStoreDbUrl }: Config, { settings }: ServiceFinding): boolean =>
-  eventStoreDbUrl === undefined &&
-  settings?.settings.some(
-    ({ name, value }) => name === 'EVENTSTOREDB_URL' && value.includes('://'),
-  ) === true;
+const isServerUnknown = ({ eventStoreDbUrl }: Config, { settings }: ServiceFinding): boolean => {
+  const there = settings?.settings.find(({ name }) => name === 'EVENTSTOREDB_URL');
+  return eventStoreDbUrl === undefined && there?.value.includes('://') === true;
+};
 
 const SERVER_UNKNOWN =
   'EventStoreDB: version, leader and rights, for EVENTSTOREDB_URL is not set in this shell and the service runs on it';
@@ -89,9 +83,12 @@ const examine = async (isProduction: boolean) => {
     return { problems, settingsOf: 'shell' as const, settings: shell, ...NOTHING };
   const service = await lookAtService(config);
   const { url, state, reason, settings } = service;
+  const { eventStoreDbUrl } = config;
   const engines = state === 'stopped' ? await lookAtEngines(config) : service.engines;
   const dataFolder = folderOf(config, service);
-  const eventStoreServer = await serverOf(config, engines);
+  const isUp = engines.some((one) => one.engine === 'event store' && one.state === 'up');
+  const eventStoreServer =
+    eventStoreDbUrl !== undefined && isUp ? await lookAtEventStoreServer(eventStoreDbUrl) : null;
   const attention = settings === null ? { items: [] } : await lookForAttention();
   return {
     problems,
@@ -172,11 +169,6 @@ const show = (finding: Finding): void => {
   }
 };
 
-const whyStopped = ({ service, dataFolder }: Finding): string =>
-  dataFolder?.held === true
-    ? `no service answers at ${service?.url}, and one holds the data folder: are HOST and PORT here its own?`
-    : `the service is stopped: nothing answers at ${service?.url}; start it with npm start, or set PAYMENTS_URL`;
-
 /** Each is a line on stderr; with any of them the exit code is 1. */
 const failures = (finding: Finding): string[] => {
   const { problems, service, dataFolder, engines, eventStoreServer } = finding;
@@ -184,7 +176,10 @@ const failures = (finding: Finding): string[] => {
     return ['no process starts with these settings; docs/settings.md describes each'];
   const faults = engines.filter(({ fault }) => fault).map(({ engine }) => engine);
   return textsIn([
-    service?.state === 'stopped' && whyStopped(finding),
+    service?.state === 'stopped' &&
+      (dataFolder?.held === true
+        ? `no service answers at ${service.url}, and one holds the data folder: are HOST and PORT here its own?`
+        : `the service is stopped: nothing answers at ${service.url}; start it with npm start, or set PAYMENTS_URL`),
     service?.state === 'not ready' && 'the service is not ready',
     service?.reason !== undefined && 'the settings in effect could not be read',
     faults.length > 0 &&
@@ -200,10 +195,8 @@ const failures = (finding: Finding): string[] => {
   ]);
 };
 
-type DoctorOptions = { format: Format; production?: boolean };
-
-const doctor = async ({ format, production = false }: DoctorOptions): Promise<void> => {
-  const finding = await examine(production);
+const doctor = async ({ format, production }: Given<never, 'production'>): Promise<void> => {
+  const finding = await examine(production === true);
   const failed = failures(finding);
   const ok = failed.length === 0;
   if (format === 'json') printJson({ ok, ...finding });

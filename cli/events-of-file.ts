@@ -21,10 +21,12 @@ import {
   requireProof,
   signatureReason,
 } from './export-file.ts';
-import { CommandFailed, noteMisfit } from './output.ts';
+import { CommandFailed } from './output.ts';
 import { publicKeyIn } from './settings.ts';
 
+/** `misfit`: why it is not proven what the payment was. */
 export type Source = {
+  misfit: string | undefined;
   timeline(): Promise<Pick<AuditTimeline, 'events' | 'broken'>>;
   state(at: At): Promise<State | AuditNoState>;
 };
@@ -92,14 +94,8 @@ export const openFileSource = async (
   const manifest = readManifestOf(file);
   const proof = proofOf(manifest, publicKeyIn(key));
   const { forms, misfit } = await partOf(file, streamOf(paymentId), manifest, proof);
-  if (misfit === undefined) {
-    const unproven = proof.misfit();
-    if (unproven === undefined) requireProof(file, key, proof.isThere());
-    noteMisfit(
-      unproven &&
-        `${file} is not as it was exported, so it is not proven what the payment was: ${unproven}; next: payments verify --file ${file}`,
-    );
-  }
+  const unproven = misfit === undefined ? proof.misfit() : undefined;
+  if ((misfit ?? unproven) === undefined) requireProof(file, key, proof.isThere());
   const events = forms.map((form) => decode(form));
   const isPart = manifest.completeness === 'range';
   const broken = streamBreak(forms, events, isPart) ?? misfit;
@@ -109,6 +105,9 @@ export const openFileSource = async (
     throw new CommandFailed(`${file} holds no event of ${paymentId}; next: payments find`);
   }
   return {
+    misfit:
+      unproven &&
+      `${file} is not as it was exported, so it is not proven what the payment was: ${unproven}; next: payments verify --file ${file}`,
     timeline: async () => ({
       events: timelineOf(events, broken),
       ...(broken === undefined ? {} : { broken }),

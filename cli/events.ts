@@ -22,13 +22,14 @@ import {
   timeOrRevision,
   verb,
 } from './options.ts';
-import { columns, money, print, printJson, printList, styled } from './output.ts';
+import { columns, failOnMisfit, money, print, printJson, printList, styled } from './output.ts';
 
 type Options = Given<'at' | 'file' | 'key' | 'data' | 'merchant', 'state' | 'diff'>;
 
 const serviceSource = async (paymentId: string, { merchant, data }: Options): Promise<Source> => {
   const client = await auditClient(merchant, data);
   return {
+    misfit: client.misfit,
     timeline: () => jsonOf<AuditTimeline>(client.get(paymentPath(paymentId, 'events'))),
     state: (at) => jsonOf<State | AuditNoState>(client.get(paymentPath(paymentId, 'state', at))),
   };
@@ -42,24 +43,13 @@ const upTo = (events: ShownEvent[], { revision, at }: At): ShownEvent[] => {
   return events.filter((event) => !('time' in event) || event.time <= moment);
 };
 
-const AMOUNTS = [
-  'authorizedAmount',
-  'capturedAmount',
-  'refundedAmount',
-  'refundableAmount',
-] as const;
+const AMOUNTS = ['authorizedAmount', 'capturedAmount', 'refundedAmount', 'refundableAmount'];
 
 /** The end of a request id is shown: the service's log can be searched by it. */
 const REQUEST_ID_END = 8;
 
 const brokenIn = ({ broken }: ShownEvent): string[] =>
   broken === undefined ? [] : [styled('red', `DOES NOT VERIFY: ${broken}`)];
-
-/** The words of people stand out from the provider's. */
-const wordsOf = (why: string): string[] => {
-  if (why === '') return [];
-  return [why.includes('by hand: ') ? styled('yellow', why) : why];
-};
 
 const rowOf = (event: ShownEvent): string[] => {
   const place = [`r${event.revision}`, `#${event.position}`];
@@ -70,7 +60,9 @@ const rowOf = (event: ShownEvent): string[] => {
   }
   const { time, type, status = '', actor, requestId, why = '' } = event;
   const who = [actor, `..${requestId.slice(-REQUEST_ID_END)}`];
-  const words = [...brokenIn(event), ...wordsOf(why)].join('; ');
+  // The words of people stand out from the provider's.
+  const said = why.includes('by hand: ') ? styled('yellow', why) : why;
+  const words = [...brokenIn(event), ...(said === '' ? [] : [said])].join('; ');
   return [dateAndClockOf(time), ...place, type, amountIn(event), status, ...who, words];
 };
 
@@ -110,6 +102,7 @@ const showEvents = async (paymentId: string, options: Options, command: Command)
     ? await showMoment(source, at, options)
     : await showUpTo(source, at, options);
   failIfBroken(`payment ${paymentId}`, broken);
+  failOnMisfit(source);
 };
 
 const showUpTo = async (source: Source, at: At, { format }: Options) => {

@@ -4,7 +4,7 @@ import type { AuditExplanation, AuditForbidding } from '../audit/contract.ts';
 import { atOf, auditClient, dateAndClockOf, failIfBroken, paymentPath } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { dataOption, formatOption, type Given, timeOrRevision, verb } from './options.ts';
-import { columns, money, print, printJson, styled } from './output.ts';
+import { columns, failOnMisfit, money, print, printJson, styled } from './output.ts';
 
 type Options = Given<'amount' | 'at' | 'merchant' | 'data'>;
 
@@ -48,6 +48,7 @@ const explain = async (paymentId: string, command: string, options: Options): Pr
   if (format === 'json') printJson(explanation);
   else show(explanation, at);
   failIfBroken(`payment ${paymentId}`, explanation.broken);
+  failOnMisfit(client);
 };
 
 export const explainCommand = (): Command =>

@@ -103,10 +103,7 @@ export const requireProof = (file: string, key: string | undefined, isProof: boo
 };
 
 /** Why the manifest is not the service's, by the trusted key and those of the seals, where one is known. */
-export const signatureReason = (
-  manifest: Manifest,
-  publicKeys: readonly string[] | undefined,
-): string | undefined => {
+export const signatureReason = (manifest: Manifest, publicKeys: readonly string[] | undefined) => {
   const { publicKey } = manifest.signature ?? {};
   if (publicKey === undefined || hasGoodSignature(manifest, publicKeys)) return undefined;
   return `${NOT_GOOD}: it names the key ${keyIdOf(publicKey)}`;

@@ -13,14 +13,13 @@ import {
   timeValue,
   verb,
 } from './options.ts';
-import { count, note, print, printJson } from './output.ts';
+import { count, failOnMisfit, note, print, printJson } from './output.ts';
 import { refuseExisting, writeExport } from './write-export.ts';
 
 type Options = Given<'from' | 'to' | 'merchant' | 'data', 'force'> & { out: string };
 
 const routeOf = (payment: string | undefined, { from, to: toTime }: Options): string => {
-  const isTime = from !== undefined && isMoment(from);
-  const since = isTime ? { fromTime: from } : { from };
+  const since = from !== undefined && isMoment(from) ? { fromTime: from } : { from };
   return pathOf('/audit/v1/export', { payment, ...since, toTime });
 };
 
@@ -44,6 +43,7 @@ const exportEvents = async (paymentId: string | undefined, options: Options, com
     note(`Keep ${manifestFileOf(out)} elsewhere too. Next: payments verify --file ${out}`);
   }
   failOnBreaks(`the log that was exported to ${out}`, breaks);
+  failOnMisfit(client);
 };
 
 export const exportCommand = (): Command =>

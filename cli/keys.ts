@@ -13,11 +13,9 @@ import { createLogger } from '../shared/runtime/log.ts';
 import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, note, print, printJson } from './output.ts';
 import { keyPlaceIn, readPublicKey, readSettings } from './settings.ts';
-import { lockFolder } from './stopped-folder.ts';
+import { EVENTS, lockFolder } from './stopped-folder.ts';
 
 type Options = { data?: string; format: Format };
-
-const EVENTS = 'events.sqlite';
 
 const existingKeyIn = (folder: string): KeyPlace => {
   const place = keyPlaceIn(folder);

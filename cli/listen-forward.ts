@@ -2,23 +2,16 @@
 import { signedHeaders } from '../shared/webhooks/signer.ts';
 import { clockOf, pathOf } from './audit.ts';
 import { openClient } from './client.ts';
-import type { Format } from './options.ts';
+import type { Given } from './options.ts';
 import { CommandFailed, note, print, quoted } from './output.ts';
 import { followStream } from './streams.ts';
 
-export type ForwardOptions = {
-  forwardTo: string;
-  from: string;
-  types?: string;
-  merchant?: string;
-  format: Format;
-  printSecret?: boolean;
-  showBody?: boolean;
-};
+export type ForwardOptions = { forwardTo: string; from: string } & Given<
+  'types' | 'merchant',
+  'printSecret' | 'showBody'
+>;
 
 const TIMEOUT_MS = 15_000;
-
-type Forwarded = { status?: number; error?: string; latencyMs: number };
 
 const codeOf = (error: unknown): string => {
   const { name, cause } = Object(error) as { name?: string; cause?: { code?: string } };
@@ -40,9 +33,9 @@ const forward = async (url: string, secret: string, id: string, body: string) =>
       redirect: 'manual',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
-    return { status, latencyMs: latencyMs() };
+    return { status, error: null, latencyMs: latencyMs() };
   } catch (error) {
-    return { error: codeOf(error), latencyMs: latencyMs() };
+    return { status: null, error: codeOf(error), latencyMs: latencyMs() };
   }
 };
 
@@ -50,25 +43,6 @@ type MessageBody = {
   type: string;
   timestamp: string;
   data: { eventId: string; revision: number; payment: { paymentId: string } };
-};
-
-const show = (
-  body: string,
-  position: string,
-  { status, error, latencyMs }: Forwarded,
-  { format, showBody }: ForwardOptions,
-): void => {
-  const { type, timestamp, data } = JSON.parse(body) as MessageBody;
-  const { eventId, revision, payment } = data;
-  const { paymentId } = payment;
-  if (format === 'json') {
-    const message = { position, eventId, type, paymentId, revision };
-    print(JSON.stringify({ ...message, status: status ?? null, error: error ?? null, latencyMs }));
-    return;
-  }
-  const outcome = error ?? `${status}  ${latencyMs} ms`;
-  print(`${clockOf(timestamp).slice(0, 8)}  ${type}  ${paymentId}  r${revision}  → ${outcome}`);
-  if (showBody) print(body);
 };
 
 const word = (text: string): string => (/^[\w.,:/-]+$/.test(text) ? text : quoted(text));
@@ -90,7 +64,7 @@ const secretOf = (ready: string): string => {
 
 /** Throws CommandFailed for an address that is none, and where the service rejects the request. */
 export const listenAndForward = async (options: ForwardOptions): Promise<void> => {
-  const { forwardTo, from, types, merchant, printSecret } = options;
+  const { forwardTo, from, types, merchant, printSecret, format, showBody } = options;
   if (!/^https?:\/\//i.test(forwardTo) || !URL.canParse(forwardTo))
     throw new CommandFailed('--forward-to must be an http or https address', 2);
   const client = await openClient({ scope: 'payments:read webhooks:write', merchant });
@@ -106,11 +80,19 @@ export const listenAndForward = async (options: ForwardOptions): Promise<void> =
     return printSecret === true;
   };
   const pass = async (body: string, position: string, before: string | undefined) => {
-    const { data } = JSON.parse(body) as MessageBody;
-    const forwarded = await forward(forwardTo, secret, data.eventId, body);
-    show(body, position, forwarded, options);
-    const { status = 0 } = forwarded;
-    const isAccepted = status >= 200 && status < 300;
+    const { type, timestamp, data } = JSON.parse(body) as MessageBody;
+    const { eventId, revision, payment } = data;
+    const { paymentId } = payment;
+    const { status, error, latencyMs } = await forward(forwardTo, secret, eventId, body);
+    if (format === 'json') {
+      const message = { position, eventId, type, paymentId, revision };
+      print(JSON.stringify({ ...message, status, error, latencyMs }));
+    } else {
+      const outcome = error ?? `${status}  ${latencyMs} ms`;
+      print(`${clockOf(timestamp).slice(0, 8)}  ${type}  ${paymentId}  r${revision}  → ${outcome}`);
+      if (showBody) print(body);
+    }
+    const isAccepted = status !== null && status >= 200 && status < 300;
     // The first of several that are not accepted leads to the command for all.
     if (!isAccepted && wasAccepted)
       note(`not accepted; this and what follows again: ${resendCommand(before, options)}`);

@@ -17,13 +17,10 @@ const lineOf = (event: ShownEvent): string => {
     .trimEnd();
 };
 
-const isWanted = (event: ShownEvent, { type, payment }: Options): boolean =>
-  (type === undefined || ('type' in event && event.type === type)) &&
-  (payment === undefined || event.paymentId === payment);
-
-const show = (event: ShownEvent, options: Options): void => {
-  if (isWanted(event, options))
-    print(options.format === 'json' ? JSON.stringify(event) : lineOf(event));
+const show = (event: ShownEvent, { type, payment, format }: Options): void => {
+  if (type !== undefined && !('type' in event && event.type === type)) return;
+  if (payment !== undefined && event.paymentId !== payment) return;
+  print(format === 'json' ? JSON.stringify(event) : lineOf(event));
 };
 
 const listen = async (options: Options, command: Command): Promise<void> => {

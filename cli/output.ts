@@ -94,18 +94,7 @@ export class CommandFailed extends Error {
 /** The service gave no response: it cannot be reached, or the connection was lost. */
 export class ServiceUnreachable extends CommandFailed {}
 
-let misfit: string | undefined;
-
-/** Notes why the log that a verb reads is not the one that was sealed last; the verb ends with exit code 3 for it. */
-export const noteMisfit = (reason: string | undefined): void => {
-  misfit = reason;
-};
-
-export const notedMisfit = (): string | undefined => misfit;
-
-/** Throws CommandFailed, exit code 3, where a misfit was noted since the last call. */
-export const failOnMisfit = (): void => {
-  const reason = misfit;
-  misfit = undefined;
-  if (reason !== undefined) throw new CommandFailed(reason, 3);
+/** Throws CommandFailed, exit code 3, where the log that was read is not the one that was sealed last. */
+export const failOnMisfit = ({ misfit }: { misfit?: string | undefined }): void => {
+  if (misfit !== undefined) throw new CommandFailed(misfit, 3);
 };

@@ -3,11 +3,6 @@ import { counted, note } from './output.ts';
 
 type Total = { total: number; estimated?: boolean };
 
-export type Progress = {
-  update(done: number, total?: Total): void;
-  stop(): void;
-};
-
 const LINE_EVERY_MS = 2_000;
 const CHANGE_EVERY_MS = 100;
 const CLEAR_LINE = '\r\u001b[K';
@@ -18,7 +13,7 @@ const leftOf = (done: number, total: number, seconds: number): string => {
   return done >= total ? 'finishing' : `${Math.ceil(((total - done) / done) * seconds)} s left`;
 };
 
-export const startProgress = (what: string, first: number): Progress => {
+export const startProgress = (what: string, first: number) => {
   const startedAtMs = performance.now();
   const isTerminal = process.stderr.isTTY === true;
   let known: Total = { total: first };
@@ -35,11 +30,11 @@ export const startProgress = (what: string, first: number): Progress => {
   };
   const timer = setInterval(show, isTerminal ? CHANGE_EVERY_MS : LINE_EVERY_MS).unref();
   return {
-    update: (now, total = known) => {
+    update: (now: number, total = known): void => {
       done = now;
       known = total;
     },
-    stop: () => {
+    stop: (): void => {
       clearInterval(timer);
       if (isTerminal) process.stderr.write(CLEAR_LINE);
       if (done > 0) show(true);

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import type { ProjectionList } from '../projector/contract.ts';
 import { postToFollowing, readOps } from './client.ts';
-import { type Format, formatOption, verb } from './options.ts';
+import { type Format, formatOption, type Given, verb } from './options.ts';
 import { CommandFailed, count, counted, note, print, printJson, styled, table } from './output.ts';
 import { AS_STREAM, resultOf } from './streams.ts';
 
@@ -81,21 +81,11 @@ const show = (rebuilt: Rebuilt): void => {
   }
 };
 
-const FIELDS = [
-  'merchantId',
-  'currency',
-  'status',
-  'amount',
-  'authorizedAmount',
-  'capturedAmount',
-  'refundedAmount',
-  'refundableAmount',
-] as const;
-
 const moneyLine = ({ paymentId, served, inLog }: Rebuilt['money']['named'][number]): string => {
   if (inLog === null) return `${paymentId}  ${served.status} ${served.amount}, not in the log`;
-  const differing = FIELDS.filter((field) => served[field] !== inLog[field]);
-  const parts = differing.map((name) => `${name} ${served[name]}, in the log ${inLog[name]}`);
+  const logged: Record<string, unknown> = inLog;
+  const differing = Object.entries(served).filter(([name, value]) => value !== logged[name]);
+  const parts = differing.map(([name, value]) => `${name} ${value}, in the log ${logged[name]}`);
   return `${paymentId}  ${parts.join('; ')}`;
 };
 
@@ -128,9 +118,7 @@ const isConfirmed = async (): Promise<boolean> => {
   }
 };
 
-type RebuildOptions = { yes?: true; accept?: true; format: Format };
-
-const rebuild = async (options: RebuildOptions, command: Command): Promise<void> => {
+const rebuild = async (options: Given<never, 'yes' | 'accept'>, command: Command) => {
   const { yes, accept = false, format } = options;
   if (yes !== true) {
     const isTerminal = process.stdin.isTTY === true && process.stderr.isTTY === true;

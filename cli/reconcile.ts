@@ -8,20 +8,22 @@ import {
 } from '../command-api/reconcile/contract.ts';
 import type { Difference } from '../command-api/reconcile/differences.ts';
 import { auditClient, pathOf, paymentPath } from './audit.ts';
-import { jsonOf, openClient, rejectionLine } from './client.ts';
-import { dataOption, type Format, formatOption, timeValue, verb } from './options.ts';
-import { CommandFailed, count, money, print, printJson, styled, table } from './output.ts';
+import { type Client, jsonOf, openClient, rejectionLine } from './client.ts';
+import { dataOption, formatOption, type Given, timeValue, verb } from './options.ts';
+import {
+  CommandFailed,
+  count,
+  failOnMisfit,
+  money,
+  print,
+  printJson,
+  styled,
+  table,
+  textsIn,
+} from './output.ts';
 import { AS_STREAM, resultOf } from './streams.ts';
 
-type Options = {
-  data?: string;
-  format: Format;
-  acknowledge?: true;
-  merchant?: string;
-  limit?: string;
-  since?: string;
-  all?: true;
-};
+type Options = Given<'data' | 'merchant' | 'limit' | 'since', 'acknowledge' | 'all'>;
 
 /** Neither side is shown of what an earlier comparison found, and is there still. */
 const sideOf = ({ log, provider }: Difference, side: Difference['log' | 'provider']): string => {
@@ -36,11 +38,6 @@ const differencesTable = table<Difference>({
   LOG: (one) => sideOf(one, one.log),
   PROVIDER: (one) => sideOf(one, one.provider),
 });
-
-const reasonsOf = (differences: readonly Difference[]): string[] =>
-  differences.flatMap(({ operationId, log }) =>
-    log?.reason === undefined ? [] : [`${operationId}: in the log ${log.reason}`],
-  );
 
 const agreement = ({ ok, notCompared, differences }: Reconciliation): string => {
   if (ok) return styled('green', 'agree');
@@ -61,7 +58,8 @@ const show = (result: Reconciliation, since: string | undefined): void => {
       `not readable: ${paymentId}, revision ${revision}${position === '' ? '' : `, position ${position}`}: ${reason}`,
     );
   if (differences.length > 0) print(...differencesTable(differences));
-  print(...reasonsOf(differences));
+  for (const { operationId, log } of differences)
+    if (log?.reason !== undefined) print(`${operationId}: in the log ${log.reason}`);
   if (more > 0) print(`and ${count(more, 'more difference')}`);
 };
 
@@ -92,14 +90,14 @@ export const failureOf = (
 ): string => {
   const { differences, more, byKind, unreadable, notCompared } = result;
   const found = differences.length + more;
-  const parts = [
+  const parts = textsIn([
     found > 0 && `${count(found, 'difference')}; next: ${stepsFor(byKind).join('; ')}`,
     unreadable > 0 &&
       `${count(unreadable, 'event')} cannot be read; next: payments verify --all says whether the log was changed; if it is intact, start the version that wrote them`,
     notCompared > 0 &&
       `${notCompared} operations had no counterpart where the comparison stopped; is it the ledger of this log?`,
-  ];
-  return parts.filter(Boolean).join('; ');
+  ]);
+  return parts.join('; ');
 };
 
 /** The verbs that a line names, on the folder that was read. */
@@ -109,10 +107,9 @@ const inFolder = (line: string, data: string | undefined): string =>
     : line.replace(/payments (verify|events) \S+/g, (verb) => `${verb} --data ${data}`);
 
 /** Asks for a stream, which no proxy closes while a long ledger is read. */
-const compare = async ({ data, since, all }: Options): Promise<Reconciliation> => {
-  const client = await auditClient(undefined, data);
+const compare = ({ post }: Client, { since, all }: Options): Promise<Reconciliation> => {
   const path = pathOf('/audit/v1/reconcile', { since, all: all && 'true' });
-  return resultOf(client.post(path, undefined, AS_STREAM), {
+  return resultOf(post(path, undefined, AS_STREAM), {
     what: 'reconcile',
     lost: 'the connection was lost before the result; start the comparison again',
     failed: (data) => rejectionLine(503, data),
@@ -131,9 +128,7 @@ type Compared = PaymentReconciliation['operations'][number];
 
 const saidOf = ({ provider }: Compared): string => {
   const { outcome, providerReference, failureCode, providerFailureCode } = provider;
-  return [outcome, providerReference, failureCode, providerFailureCode]
-    .filter((text) => text !== undefined)
-    .join(' ');
+  return textsIn([outcome, providerReference, failureCode, providerFailureCode]).join(' ');
 };
 
 const findingOf = ({ finding, why }: Compared): string => {
@@ -150,11 +145,6 @@ const operationsTable = table<Compared>({
   ID: ({ operationId }) => operationId,
   FINDING: findingOf,
 });
-
-const showPayment = ({ operations, notCompared }: PaymentReconciliation): void => {
-  print(...operationsTable(operations));
-  if (notCompared > 0) print(`${count(notCompared, 'older operation')} not compared: add --limit`);
-};
 
 /** Exit code 3 where the two differ or the log cannot be read, 1 where it is not known whether they do. */
 const failUnlessEqual = (compared: PaymentReconciliation): void => {
@@ -179,7 +169,11 @@ const reconcilePayment = async (paymentId: string, { merchant, limit, format }: 
   const path = paymentPath(paymentId, 'reconcile', { limit });
   const result = await jsonOf<PaymentReconciliation>(client.get(path));
   if (format === 'json') printJson(result);
-  else if (result.unreadable === undefined) showPayment(result);
+  else if (result.unreadable === undefined) {
+    print(...operationsTable(result.operations));
+    if (result.notCompared > 0)
+      print(`${count(result.notCompared, 'older operation')} not compared: add --limit`);
+  }
   failUnlessEqual(result);
 };
 
@@ -192,13 +186,15 @@ const reconcile = async (paymentId: string | undefined, options: Options): Promi
   }
   if ((options.limit ?? options.merchant) !== undefined)
     throw new CommandFailed('--limit and --merchant are for one payment: name it', 2);
-  const result = await compare(options);
+  const client = await auditClient(undefined, data);
+  const result = await compare(client, options);
   if (format !== 'json') show(result, since);
   const acknowledgement = opens && (await acknowledge());
   if (format === 'json') printJson({ ...result, acknowledgement });
   else if (acknowledgement !== undefined) print(acknowledgedLine(acknowledgement));
   if (acknowledgement === undefined && !result.ok)
     throw new CommandFailed(inFolder(failureOf(result), data), 3);
+  failOnMisfit(client);
 };
 
 export const reconcileCommand = (): Command =>

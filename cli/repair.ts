@@ -7,25 +7,24 @@ import { describeBreak } from '../shared/event-store/chain.ts';
 import { copyRows } from '../shared/event-store/sqlite/database.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import { syncPath } from '../shared/runtime/private-files.ts';
-import { jsonOf } from './client.ts';
+import { type Client, jsonOf } from './client.ts';
 import { dataOption, verb } from './options.ts';
-import { CommandFailed, counted, note, print } from './output.ts';
-import { hasWaitingPages, lockFolder, openStoppedFolder } from './stopped-folder.ts';
-
-const EVENTS = 'events.sqlite';
+import { CommandFailed, counted, failOnMisfit, note, print } from './output.ts';
+import { EVENTS, hasWaitingPages, lockFolder, openStoppedFolder } from './stopped-folder.ts';
 
 const repair = async ({ data: folder }: { data: string }): Promise<void> => {
   process.umask(0o077);
   const [file, draftFolder] = [join(folder, EVENTS), join(folder, '.repaired')];
   const [draft, kept] = [join(draftFolder, EVENTS), `${file}.damaged`];
   const lock = lockFolder(folder, 'repair');
+  let repaired: Client;
   try {
     const { uid, gid } = statSync(file);
     rmSync(draftFolder, { recursive: true, force: true });
     mkdirSync(draftFolder);
     const events = copyRows(file, draft);
-    const { get } = await openStoppedFolder(draftFolder);
-    const { broken } = await jsonOf<AuditVerification>(get('/audit/v1/verify'));
+    repaired = await openStoppedFolder(draftFolder);
+    const { broken } = await jsonOf<AuditVerification>(repaired.get('/audit/v1/verify'));
     if (broken !== undefined) throw new Error(describeBreak(broken));
     if (hasWaitingPages(file)) throw new Error('its write-ahead log could not be taken in');
     chownSync(draft, uid, gid);
@@ -43,6 +42,7 @@ const repair = async ({ data: folder }: { data: string }): Promise<void> => {
     rmSync(draftFolder, { recursive: true, force: true });
     lock.release();
   }
+  failOnMisfit(repaired);
 };
 
 export const repairCommand = (): Command =>

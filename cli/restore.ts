@@ -20,7 +20,7 @@ import { makeDataDir, SERVICE_LOCK, syncPath } from '../shared/runtime/private-f
 import { copyParts, EVENTS, embeddedFolder, whyOf } from './backup.ts';
 import { jsonOf } from './client.ts';
 import { verb } from './options.ts';
-import { CommandFailed, counted, note, notedMisfit, print } from './output.ts';
+import { CommandFailed, counted, note, print } from './output.ts';
 import { keyPlaceIn } from './settings.ts';
 import { lockFolder, openStoppedFolder } from './stopped-folder.ts';
 
@@ -28,9 +28,9 @@ const REPLACED = 'replaced.';
 
 /** Throws Error where the log is not whole, or was sealed by another key. */
 const checkLog = async (folder: string) => {
-  const { get } = await openStoppedFolder(folder, '*', true);
+  const { get, misfit: unsealed } = await openStoppedFolder(folder, '*', true);
   const { broken, events } = await jsonOf<AuditVerification>(get('/audit/v1/verify'));
-  const misfit = broken === undefined ? notedMisfit() : describeBreak(broken);
+  const misfit = broken === undefined ? unsealed : describeBreak(broken);
   if (misfit !== undefined) throw new Error(misfit);
   using log = new DatabaseSync(join(folder, EVENTS), { readOnly: true });
   const last = log.prepare('SELECT text FROM events ORDER BY position DESC LIMIT 1').get();

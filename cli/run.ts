@@ -1,7 +1,7 @@
 /** The verbs of the command line, and one run of it from its arguments to its exit code. */
 import { Command, CommanderError } from 'commander';
 import { VERSION } from '../shared/runtime/version.ts';
-import { CommandFailed, failOnMisfit, note, noteMisfit } from './output.ts';
+import { CommandFailed, note } from './output.ts';
 
 /** By the heading of the help, and in its order; each verb is loaded when it is named. */
 const VERBS: Readonly<Record<string, Readonly<Record<string, () => Promise<Command>>>>> = {
@@ -41,11 +41,9 @@ const VERBS: Readonly<Record<string, Readonly<Record<string, () => Promise<Comma
 };
 
 export const buildProgram = async (requested?: string): Promise<Command> => {
-  noteMisfit(undefined);
   const program = new Command('payments')
     .description('The command line of the card payment service.')
     .version(`payments ${VERSION}`, '--version', 'print the version')
-    .hook('postAction', failOnMisfit)
     .addHelpText('after', '\nExample:\n  export TOKEN=$(npx payments token)');
   const isKnown =
     requested !== undefined &&

@@ -12,6 +12,7 @@ import {
   signToken,
 } from '../shared/http/auth/local-keys.ts';
 import type { Config } from '../shared/runtime/config.ts';
+import { orElse } from '../shared/runtime/error-text.ts';
 import { loadConfig } from '../shared/runtime/load-config.ts';
 import { makeDataDir } from '../shared/runtime/private-files.ts';
 import { SECRET_ALGORITHM } from '../shared/runtime/settings/table.ts';
@@ -57,25 +58,20 @@ const signerOf = async ({ tokens: { keys }, dataDir }: Config): Promise<Signer> 
   );
 };
 
-type TokenOptions = {
-  merchant: string;
-  subject?: string | undefined;
-  scope?: string | undefined;
-  ttlSeconds: number;
-};
+type TokenOptions = { merchant: string } & Pick<
+  Parameters<typeof signToken>[1],
+  'subject' | 'scope' | 'ttlSeconds'
+>;
 
 /** A token signed with JWT_SECRET or the key pair in DATA_DIR. Throws CommandFailed. */
-export const makeToken = async (config: Config, options: TokenOptions): Promise<string> => {
+export const makeToken = async (
+  config: Config,
+  { merchant: merchantId, ...options }: TokenOptions,
+): Promise<string> => {
   const { issuer, audience, merchantClaims } = config.tokens;
-  return signToken(await signerOf(config), {
-    merchantId: options.merchant,
-    subject: options.subject,
-    merchantClaim: merchantClaims[0] ?? 'merchant_id',
-    ttlSeconds: options.ttlSeconds,
-    scope: options.scope,
-    issuer,
-    audience,
-  });
+  const [merchantClaim = 'merchant_id'] = merchantClaims;
+  const claims = { ...options, merchantId, merchantClaim, issuer, audience };
+  return signToken(await signerOf(config), claims);
 };
 
 /** The file of SEALING_KEY_FILE, else the one in a data folder. Throws CommandFailed. */
@@ -89,12 +85,9 @@ export const keyPlaceIn = (folder: string): KeyPlace => {
 export const readPublicKey = (file: string): KeyObject => {
   requireReadable(file);
   if (!existsSync(file)) throw new CommandFailed(`${file} does not exist`);
-  try {
-    const key = createPublicKey(readFileSync(file, 'utf8'));
-    if (key.asymmetricKeyType === 'ed25519') return key;
-  } catch {
-    // The parser's message may quote the file.
-  }
+  // The parser's message may quote the file.
+  const key = orElse(undefined, () => createPublicKey(readFileSync(file, 'utf8')));
+  if (key?.asymmetricKeyType === 'ed25519') return key;
   throw new CommandFailed(
     `${file} holds no Ed25519 key in PEM that can be read; next: payments keys show`,
   );

@@ -37,7 +37,7 @@ import {
   takeFileLock,
 } from '../shared/runtime/private-files.ts';
 import type { Client } from './client.ts';
-import { CommandFailed, note, noteMisfit } from './output.ts';
+import { CommandFailed, note } from './output.ts';
 import { keyPlaceIn, readSettings, requireReadable } from './settings.ts';
 
 const WAITING_PAGES = '-wal';
@@ -60,14 +60,7 @@ const copyOf = (file: string): string => {
 export const unchangedAddress = (file: string): string =>
   `${pathToFileURL(file).href}?mode=ro&immutable=1`;
 
-/**
- * Of the file as it is, or of a copy: SQLite itself would write beside a write-ahead log that is not empty.
- * Throws errors of the file system.
- */
-const readablePath = (file: string): string =>
-  hasWaitingPages(file) ? copyOf(file) : unchangedAddress(file);
-
-const EVENTS = 'events.sqlite';
+export const EVENTS = 'events.sqlite';
 const LEDGER = 'provider-ledger.sqlite';
 
 /** Keeps a service from starting on the folder. Throws CommandFailed where one holds it. */
@@ -99,7 +92,9 @@ export const lockFolder = (folder: string, step: string): FileLock => {
 const fileIn = (folder: string, name: string, else_: string): string => {
   const file = join(folder, name);
   requireReadable(file);
-  if (statSync(file, { throwIfNoEntry: false })?.isFile()) return readablePath(file);
+  // SQLite itself would write beside a write-ahead log that is not empty.
+  if (statSync(file, { throwIfNoEntry: false })?.isFile())
+    return hasWaitingPages(file) ? copyOf(file) : unchangedAddress(file);
   throw new CommandFailed(`${folder} holds no ${name}; ${else_}`);
 };
 
@@ -198,7 +193,6 @@ export const openStoppedFolder = async (
   process.once('exit', () => lock?.release());
   const store = await openStore(folder);
   const { publicKey, misfit } = await checkSealedHead(folder, store, isOlder);
-  noteMisfit(misfit);
   const app = appOver(folder, store, merchant, publicKey);
   const send = async (method: 'GET' | 'POST', url: string, headers = {}) => {
     const response = await app.inject({ method, url, headers, payloadAsStream: true });
@@ -213,6 +207,7 @@ export const openStoppedFolder = async (
   };
   return {
     url: folder,
+    misfit,
     get: (path, headers) => send('GET', path, headers),
     post: (path, _body, headers) => send('POST', path, headers),
     send: async () => {

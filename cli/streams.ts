@@ -5,7 +5,7 @@ import { TOKEN_EXPIRED } from '../audit/live.ts';
 import { EVENT_STREAM } from '../shared/http/server/streams.ts';
 import { type Client, orFail } from './client.ts';
 import { CommandFailed, note, ServiceUnreachable } from './output.ts';
-import { type Progress, startProgress } from './progress.ts';
+import { startProgress } from './progress.ts';
 
 /** The header of a request for a stream. */
 export const AS_STREAM = { accept: EVENT_STREAM };
@@ -39,7 +39,7 @@ export const resultOf = async <T>(
   response: Promise<Response>,
   { what, lost, failed, progressOf }: ToResult,
 ): Promise<T> => {
-  let progress: Progress | undefined;
+  let progress: ReturnType<typeof startProgress> | undefined;
   try {
     for await (const { event, data } of serverSentEvents(await response)) {
       if (event === 'result') return JSON.parse(data);

@@ -64,17 +64,15 @@ const tail = async (options: TailOptions): Promise<void> => {
 
 const PARKED = '/ops/v1/topics/parked';
 
-type Parked = RelayParkedList['parked'][number];
-
-const revisionsOf = ({ from, to }: Parked): string => (from === to ? `${from}` : `${from}-${to}`);
-
 const listParked = async ({ format }: { format: Format }): Promise<void> => {
   const listed = await readOps<RelayParkedList>(PARKED);
   if (format === 'json') return printJson(listed);
   const { state, error, parked } = listed;
   note(`relay ${state}${error === undefined ? '' : `: ${error}`}`);
   if (parked.length === 0) return note('The relay has parked no payment.');
-  const rows = parked.map((one) => [one.paymentId, revisionsOf(one), one.since, one.reason]);
+  const rows = parked.map(({ paymentId, from, to, since, reason }) => {
+    return [paymentId, from === to ? `${from}` : `${from}-${to}`, since, reason];
+  });
   print(...columns([['PAYMENT', 'REVISIONS', 'SINCE', 'REASON'], ...rows]));
   if (listed.count > parked.length) note(`${listed.count - parked.length} more are not listed.`);
   note('Once the cause is mended: payments topics retry <paymentId>, or --all');

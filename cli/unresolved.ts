@@ -6,7 +6,7 @@ import type {
   UnresolvedList,
 } from '../command-api/operator/contract.ts';
 import { jsonOf, openClient, readOps } from './client.ts';
-import { type Format, formatOption, verb } from './options.ts';
+import { type Format, formatOption, type Given, verb } from './options.ts';
 import { money, note, print, printJson, table } from './output.ts';
 
 type Unresolved = UnresolvedList['unresolved'][number];
@@ -78,13 +78,10 @@ export const unresolvedCommand = (): Command =>
     .addOption(formatOption())
     .action(list);
 
-type Options = {
-  outcome: 'approved' | 'declined';
-  evidence: string;
-  operation?: string;
-  withoutFence?: true;
-  format: Format;
-};
+type Options = { outcome: 'approved' | 'declined'; evidence: string } & Given<
+  'operation',
+  'withoutFence'
+>;
 
 const resolve = async (paymentId: string, options: Options): Promise<void> => {
   const { outcome, evidence, operation: operationId, withoutFence, format } = options;
@@ -98,26 +95,22 @@ const resolve = async (paymentId: string, options: Options): Promise<void> => {
   };
   const resolved = await jsonOf<Resolution | ResolutionRequested>(client.post(path, body));
   if (format === 'json') return printJson(resolved);
-  if ('request' in resolved) return printRequested(paymentId, resolved, options);
-  const { operation, status, revision, confirmed } = resolved;
+  const { operation, status } = resolved;
+  if ('request' in resolved) {
+    const { requestedBy, expiresAt } = resolved.request;
+    print(`${paymentId}  ${operation} ${outcome}: requested by ${requestedBy}, still ${status}`);
+    const flags = `--operation ${resolved.operationId}${withoutFence ? ' --without-fence' : ''}`;
+    return note(
+      `Nothing is recorded yet: a second person has to approve before ${expiresAt}, with a token of their own in PAYMENTS_TOKEN:`,
+      `  payments resolve ${paymentId} --outcome ${outcome} ${flags} --evidence "…"`,
+    );
+  }
+  const { revision, confirmed } = resolved;
   print(`${paymentId}  ${operation} ${outcome}, now ${status} (revision ${revision})`);
   note(
     confirmed
       ? 'The contradiction is ended: the provider is not asked any more'
       : 'The provider is asked again until it says the same: payments unresolved',
-  );
-};
-
-const printRequested = (
-  paymentId: string,
-  { operation, operationId, status, request: { requestedBy, expiresAt } }: ResolutionRequested,
-  { outcome, withoutFence }: Options,
-): void => {
-  print(`${paymentId}  ${operation} ${outcome}: requested by ${requestedBy}, still ${status}`);
-  const flags = `--operation ${operationId}${withoutFence ? ' --without-fence' : ''}`;
-  note(
-    `Nothing is recorded yet: a second person has to approve before ${expiresAt}, with a token of their own in PAYMENTS_TOKEN:`,
-    `  payments resolve ${paymentId} --outcome ${outcome} ${flags} --evidence "…"`,
   );
 };
 

@@ -5,11 +5,9 @@ import {
   breakOfForm,
   judgeBreaks,
   type LogBreak,
-  type LogBreaks,
   meetBreaks,
 } from '../shared/event-store/breaks.ts';
 import type { Manifest } from '../shared/event-store/manifest.ts';
-import type { SealsFound } from '../shared/event-store/verify-seals.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import {
   exportLines,
@@ -24,30 +22,14 @@ import {
 /** `line` is counted from 1; a removed stream has none. */
 type FileBreak = LogBreak & { line?: number };
 
-/** `events` were intact; `broken` is the first break that is not acknowledged. */
-export type FileVerification = {
-  ok: boolean;
-  events: number;
-  head: Manifest['head'];
-  completeness: Manifest['completeness'];
-  /** False means that an edit of the manifest would go unnoticed. */
-  signed: boolean;
-  broken?: FileBreak;
-  breaks: LogBreaks<FileBreak>;
-  sealed?: SealsFound;
-};
-
 const breakAtLine = (line: number, read: ExportLine | undefined, reason: string): FileBreak => {
   if (read === undefined) return { line, position: '', stream: '', revision: 0, reason };
   return { line, ...breakOfForm(read, reason) };
 };
 
-type Scan = Awaited<ReturnType<typeof scan>>;
-
 /** Goes on past every break, up to a line that is none of an export. */
 const scan = async (file: string, manifest: Manifest, publicKey: string | undefined) => {
-  const against = { log: manifest.log, publicKey };
-  const { seen, seals, reasonFor } = lineCheck(manifest, against);
+  const { seen, seals, reasonFor } = lineCheck(manifest, { log: manifest.log, publicKey });
   const { met: breaks, note, pass } = meetBreaks<FileBreak>();
   const sha256 = createHash('sha256');
   let [events, bytes, firstSealLine] = [0, 0, 0];
@@ -82,6 +64,8 @@ const scan = async (file: string, manifest: Manifest, publicKey: string | undefi
   };
 };
 
+type Scan = Awaited<ReturnType<typeof scan>>;
+
 const breakOfWhole = (seen: Scan, manifest: Manifest): FileBreak | undefined => {
   const notGood = signatureReason(manifest, seen.keys);
   if (notGood !== undefined) return { position: '', stream: '', revision: 0, reason: notGood };
@@ -90,12 +74,12 @@ const breakOfWhole = (seen: Scan, manifest: Manifest): FileBreak | undefined => 
   return seen.untrusted && { line: seen.firstSealLine, ...seen.untrusted };
 };
 
-/** `publicKey`: the seals must lead to or from it. Throws CommandFailed for an unreadable file. */
+/** `publicKey`: the seals must lead to or from it. `events` were intact. Throws CommandFailed for an unreadable file. */
 export const verifyFile = async (
   file: string,
   manifestFile: string = manifestFileOf(file),
   publicKey?: string,
-): Promise<FileVerification> => {
+) => {
   const manifest = readManifestOf(file, manifestFile);
   const { head, completeness, removed = [], signature } = manifest;
   const seen = await scan(file, manifest, publicKey);
@@ -104,12 +88,13 @@ export const verifyFile = async (
   const ofWhole = inLines.count > 0 ? undefined : breakOfWhole(seen, manifest);
   const ofRemoved = removed.map((one) => ({ position: '', ...one }));
   const breaks = judgeBreaks(seen.breaks, [...(ofWhole ? [ofWhole] : []), ...ofRemoved]);
-  const [broken] = breaks.named;
+  const [broken]: readonly FileBreak[] = breaks.named;
   return {
     ok: broken === undefined,
     events,
     head,
     completeness,
+    /** False means that an edit of the manifest would go unnoticed. */
     signed: signature !== undefined,
     breaks,
     ...(completeness === 'log' ? { sealed } : {}),

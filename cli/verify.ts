@@ -12,7 +12,7 @@ import {
   printAcknowledged,
   printBreaks,
 } from './breaks.ts';
-import { jsonOf, postToFollowing } from './client.ts';
+import { type Client, jsonOf, postToFollowing } from './client.ts';
 import { readManifest, requireProof } from './export-file.ts';
 import { dataOption, type Format, formatOption, type Given, keyOption, verb } from './options.ts';
 import {
@@ -20,15 +20,15 @@ import {
   columns,
   count,
   counted,
+  failOnMisfit,
   note,
-  notedMisfit,
   print,
   printJson,
   styled,
 } from './output.ts';
 import { publicKeyIn } from './settings.ts';
 import { AS_STREAM, resultOf } from './streams.ts';
-import { type FileVerification, verifyFile } from './verify-file.ts';
+import { verifyFile } from './verify-file.ts';
 
 type Options = Given<
   'acknowledge' | 'note' | 'file' | 'manifest' | 'key' | 'merchant' | 'data',
@@ -38,7 +38,7 @@ type Options = Given<
 /** Of a log by the service, or of an export; each leaves out what the other has. */
 type Verification = Partial<AuditVerification> &
   Pick<AuditVerification, 'events' | 'head'> &
-  Partial<Pick<FileVerification, 'completeness' | 'signed'>>;
+  Partial<Pick<Awaited<ReturnType<typeof verifyFile>>, 'completeness' | 'signed'>>;
 
 const PROVES: Record<string, string> = {
   log: 'one chain over the whole log',
@@ -89,18 +89,15 @@ const notChecked = ({ breaks }: Verification): string => {
 const firstLine = (word: keyof typeof WORDS, whole: Verification): string =>
   `${WORDS[word]}  ${count(whole.events, 'event')}, ${headText(whole.head)}${notChecked(whole)}`;
 
-const findingIn = ({ finding, breaks }: Verification) =>
-  notedMisfit() === undefined ? (finding ?? findingOf(breaks ?? { count: 0 })) : 'BROKEN';
-
 /** Throws CommandFailed with exit code 3 where there is a break. */
-const show = (verification: Verification, { format, key }: Options): void => {
+const show = (verification: Verification, { format, key }: Options, misfit?: string): void => {
   const { broken, breaks, keptHead: kept, guarantee, signed, sealed } = verification;
-  const finding = findingIn(verification);
+  const found = verification.finding ?? findingOf(breaks ?? { count: 0 });
+  const finding = misfit === undefined ? found : 'BROKEN';
   const isPretty = format !== 'json';
   if (!isPretty) printJson({ ...verification, ok: finding === 'INTACT', finding });
   if (broken !== undefined) {
-    const word = finding === 'INCOMPLETE' ? finding : 'BROKEN';
-    if (isPretty) print(firstLine(word, verification));
+    if (isPretty) print(firstLine(finding === 'INCOMPLETE' ? finding : 'BROKEN', verification));
     if (isPretty && breaks !== undefined) printBreaks(breaks);
     throw new CommandFailed(
       `verification failed at ${placeOf(broken)}${othersOf(breaks ?? { count: 1 })}${missingIn(verification)}; ${verification.completeness !== undefined ? 'compare it with another copy, or with the log: payments verify --all' : 'keep this copy and compare it with an export: payments export'}`,
@@ -133,10 +130,9 @@ const manifestIn = (file: string): string => {
   return Buffer.from(JSON.stringify(manifest)).toString('base64url');
 };
 
-const verifyLog = async ({ merchant, manifest, data }: Options): Promise<AuditVerification> => {
-  const client = await auditClient(merchant, data);
+const verifyLog = async ({ get }: Client, { manifest }: Options): Promise<AuditVerification> => {
   const kept = manifest === undefined ? {} : { manifest: manifestIn(manifest) };
-  return resultOf(client.get(pathOf('/audit/v1/verify', kept), AS_STREAM), {
+  return resultOf(get(pathOf('/audit/v1/verify', kept), AS_STREAM), {
     what: 'verify',
     lost: 'the connection was lost before the result; start the verification again',
     progressOf: (text) => {
@@ -171,13 +167,6 @@ const compareReadModels = async (format: Format): Promise<void> => {
   print(`${styled('green', 'the same')}  ${what}`);
 };
 
-const verifyExport = async (file: string, { manifest, key }: Options) => {
-  const verification = await verifyFile(file, manifest, publicKeyIn(key));
-  const { ok, sealed, signed } = verification;
-  if (ok) requireProof(file, key, signed || (sealed?.seals ?? 0) > 0);
-  return verification;
-};
-
 /** Ends the verb, exit code 2, at an option that would have no effect. */
 const refusePassedOver = (
   paymentId: string | undefined,
@@ -197,12 +186,11 @@ const refusePassedOver = (
     );
 };
 
-const verificationOf = async (paymentId: string | undefined, options: Options) => {
-  const { file, all, merchant } = options;
-  if (file !== undefined) return verifyExport(file, options);
-  if (all === true) return verifyLog(options);
-  const client = await auditClient(merchant, options.data);
-  return jsonOf<AuditVerification>(client.get(paymentPath(paymentId ?? '', 'verify')));
+const verifyExport = async (file: string, { manifest, key }: Options) => {
+  const verification = await verifyFile(file, manifest, publicKeyIn(key));
+  const { ok, sealed, signed } = verification;
+  if (ok) requireProof(file, key, signed || (sealed?.seals ?? 0) > 0);
+  return verification;
 };
 
 const verify = async (paymentId: string | undefined, given: Options, command: Command) => {
@@ -210,16 +198,21 @@ const verify = async (paymentId: string | undefined, given: Options, command: Co
   const options: Options = isOfLog && paymentId === undefined ? { ...given, all: true } : given;
   refusePassedOver(paymentId, options, command);
   if (options.readModels) return compareReadModels(options.format);
-  const { acknowledge, note: why = '' } = options;
+  const { acknowledge, note: why = '', file } = options;
+  if (file !== undefined) return show(await verifyExport(file, options), options);
+  const client = await auditClient(options.merchant, options.data);
   if (acknowledge !== undefined)
-    await acknowledgeBreaks(await verifyLog(options), acknowledge, why);
-  const verification = await verificationOf(paymentId, options);
-  show(verification, options);
+    await acknowledgeBreaks(await verifyLog(client, options), acknowledge, why);
+  const verification = options.all
+    ? verifyLog(client, options)
+    : jsonOf<AuditVerification>(client.get(paymentPath(paymentId ?? '', 'verify')));
+  show(await verification, options, client.misfit);
   if (options.all && options.manifest === undefined && options.format === 'pretty') {
     note(
       'The chain cannot show a cut end. Compare with a kept head: payments verify --all --manifest <file>',
     );
   }
+  failOnMisfit(client);
 };
 
 export const verifyCommand = (): Command =>

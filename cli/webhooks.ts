@@ -8,10 +8,10 @@ import type {
 } from '../command-api/endpoints/contract.ts';
 import type { Attempt } from '../shared/webhooks/delivery-row.ts';
 import { type Client, jsonOf, openClient } from './client.ts';
-import { type Format, formatOption, timeValue, verb } from './options.ts';
+import { formatOption, type Given, timeValue, verb } from './options.ts';
 import { CommandFailed, columns, note, print, printJson, printList, table } from './output.ts';
 
-type Options = { merchant?: string; format: Format };
+type Options = Given<'merchant'>;
 
 const ENDPOINTS = '/api/v1/webhook-endpoints';
 const pathOf = (endpointId: string, rest = ''): string =>
@@ -72,8 +72,7 @@ const POLLS_MAX = 200;
 
 /** Exit code 1 where the test is not accepted. */
 const test = async (endpointId: string, options: Options): Promise<void> => {
-  const path = pathOf(endpointId, '/test');
-  const { eventId } = await send<{ eventId: string }>(options, 'POST', path);
+  const { eventId } = await send<{ eventId: string }>(options, 'POST', pathOf(endpointId, '/test'));
   for (let polls = 0; polls < POLLS_MAX; polls += 1) {
     const attempts = await listAttempts(endpointId, `?eventId=${eventId}`, options);
     const [attempt] = attempts;
@@ -87,10 +86,9 @@ const test = async (endpointId: string, options: Options): Promise<void> => {
   throw new CommandFailed('no attempt at the test message within 40 s; is the projector running?');
 };
 
-type CreateOptions = Options & { types?: string[]; description?: string };
-
-const create = async (url: string, options: CreateOptions): Promise<void> => {
-  const { types: eventTypes, description } = options;
+const create = async (url: string, options: Given<'merchant' | 'types' | 'description'>) => {
+  const { types, description } = options;
+  const eventTypes = types?.split(',').map((one) => one.trim());
   showSecret(await send(options, 'POST', ENDPOINTS, { url, eventTypes, description }), options);
 };
 
@@ -123,9 +121,7 @@ const remove = async (endpointId: string, options: Options): Promise<void> => {
   note(`deleted: ${endpointId}; what it has not accepted is not sent any more`);
 };
 
-type ResendOptions = Options & { since?: string; event?: string };
-
-const resend = async (endpointId: string, options: ResendOptions): Promise<void> => {
+const resend = async (endpointId: string, options: Given<'merchant' | 'since' | 'event'>) => {
   const body = { since: options.since, eventId: options.event };
   await send(options, 'POST', pathOf(endpointId, '/resend'), body);
   note(`sent again: payments webhooks attempts ${endpointId}`);
@@ -143,8 +139,6 @@ const ofOne = (name: string, description: string, options = ''): Command =>
     'the endpoint, see payments webhooks list',
   );
 
-const listOf = (text: string): string[] => text.split(',').map((one) => one.trim());
-
 /** Rejects an empty text: as a 0 it would end the old secret at once. */
 const hours = (text: string): number => {
   if (/^[0-9]{1,3}$/.test(text) && Number(text) <= 168) return Number(text);
@@ -159,7 +153,7 @@ export const webhooksCommand = (): Command =>
     .addCommand(
       part('create', 'Registers an address and prints its secret, this once.', EXAMPLE)
         .argument('<url>', 'https, on a public address')
-        .option('--types <types>', 'comma list; all but payment.created where left out', listOf)
+        .option('--types <types>', 'comma list; all but payment.created where left out')
         .option('--description <text>', 'what the endpoint is for')
         .action(create),
     )

@@ -11,12 +11,7 @@ import {
   readExportLine,
   readManifestLine,
 } from '../audit/export-lines.ts';
-import {
-  breakOfForm,
-  judgeBreaks,
-  type LogBreaks,
-  meetBreaks,
-} from '../shared/event-store/breaks.ts';
+import { breakOfForm, judgeBreaks, meetBreaks } from '../shared/event-store/breaks.ts';
 import type { Manifest } from '../shared/event-store/manifest.ts';
 import { orElse } from '../shared/runtime/error-text.ts';
 import { replacePrivateFile, syncPath } from '../shared/runtime/private-files.ts';
@@ -78,12 +73,10 @@ const writeAll = async ({ body, headers }: Incoming, handle: FileHandle) => {
   return { manifest, breaks: met };
 };
 
-type Written = Awaited<ReturnType<typeof writeAll>>;
-
 /** The draft beside the file, so that a part of an export never looks whole. */
 const draftOf = (out: string): string => `${out}.part`;
 
-const writeDraft = async (incoming: Incoming, out: string): Promise<Written> => {
+const writeDraft = async (incoming: Incoming, out: string) => {
   const part = draftOf(out);
   // A draft that a crash left behind would keep its own mode.
   rmSync(part, { force: true });
@@ -104,10 +97,7 @@ const writeDraft = async (incoming: Incoming, out: string): Promise<Written> => 
 };
 
 /** Gives the breaks too. Throws CommandFailed, and leaves no file, when the export is cut off. */
-export const writeExport = async (
-  incoming: Incoming,
-  out: string,
-): Promise<{ manifest: Manifest; breaks: LogBreaks }> => {
+export const writeExport = async (incoming: Incoming, out: string) => {
   const { manifest, breaks } = await writeDraft(incoming, out);
   // Before the file: after a crash in between there is no export without its kept head.
   await replacePrivateFile(manifestFileOf(out), `${JSON.stringify(manifest, null, 2)}\n`);

@@ -28,16 +28,6 @@ import { lastBackupOf } from '../shared/runtime/private-files.ts';
 import { addressKinds } from '../shared/webhooks/addresses.ts';
 import { type DataFolder, idempotencySecret, openFileIn, webhookSecret } from './data-folder.ts';
 
-export type Service = {
-  app: FastifyInstance;
-  eventsAtStart: number;
-  warnings: readonly string[];
-  /** Ends the requests in flight, makes everything durable, closes all. */
-  stop(): Promise<void>;
-  /** Gives up the calls of an event store that stands still, so that `stop` ends in its time. */
-  giveUp(): Promise<void>;
-};
-
 /** Tests stand between the service and its engines. */
 export type Wrappers = {
   store?: (own: EventStore) => EventStore;
@@ -190,7 +180,7 @@ export const openService = async (
   log: Log,
   onFatal: (error: Error) => void,
   wrappers: Options = {},
-): Promise<Service> => {
+) => {
   const sides = await openSides(config, folder, log, onFatal, wrappers);
   const { metrics, engine, store, readModels, projection, commands } = sides;
   const app = buildApp({ log, metrics, maxInFlight: config.maxInFlight });
@@ -201,11 +191,13 @@ export const openService = async (
     app,
     eventsAtStart: Number(engine.lastPosition() ?? 0),
     warnings: [...folder.warnings, ...readOnlyWarnings(commands)],
-    giveUp: async () => {
+    /** Gives up the calls of an event store that stands still, so that `stop` ends in its time. */
+    giveUp: async (): Promise<void> => {
       // A file never stands still, and appends to it are kept until the end.
       if (engine.shared) await store.close();
     },
-    stop: async () => {
+    /** Ends the requests in flight, makes everything durable, closes all. */
+    stop: async (): Promise<void> => {
       commands.beginStop();
       await closeGracefully(app, config);
       await commands.stop();
@@ -216,3 +208,4 @@ export const openService = async (
     },
   };
 };
+export type Service = Awaited<ReturnType<typeof openService>>;

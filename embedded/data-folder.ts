@@ -19,7 +19,7 @@ import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import { SCHEMA_VERSION } from '../shared/event-store/sqlite/schema.ts';
 import { KEY_DOCUMENTS } from '../shared/key-document.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
-import { firstLineOf, isDiskFull } from '../shared/runtime/error-text.ts';
+import { firstLineOf, isDiskFull, orElse } from '../shared/runtime/error-text.ts';
 import {
   addPrivateFile,
   DataFolderRefused,
@@ -29,14 +29,6 @@ import {
   SERVICE_LOCK,
   takeFileLock,
 } from '../shared/runtime/private-files.ts';
-
-export type DataFolder = {
-  path(file: string): string;
-  warnings: readonly string[];
-  /** To say before a file is opened. */
-  waysBackLost: readonly string[];
-  release(): void;
-};
 
 /** Our files begin with these, up to a dot. */
 const OWN = [
@@ -63,16 +55,13 @@ const OTHERS = 0o077;
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
 /** A stricter mode stays. True where others had rights. */
-const closeToOthers = (path: string, mode: number): boolean => {
-  try {
+const closeToOthers = (path: string, mode: number): boolean =>
+  // Another user owns it, or it is gone: the folder's mode, read next, says whether that matters.
+  orElse(false, () => {
     if ((modeOf(path) & OTHERS) === 0) return false;
     chmodSync(path, mode);
     return true;
-  } catch {
-    // Another user owns it, or it is gone: the folder's mode, read next, says whether that matters.
-    return false;
-  }
-};
+  });
 
 const wereOpen = (folder: string, names: string[]): string =>
   `DATA_DIR: other users had rights in files of ${folder} until this start took them away (${names.join(', ')}); replace the keys and secrets among them that another person may have read`;
@@ -114,26 +103,20 @@ const requireShortPath = (folder: string): void => {
 };
 
 /** The number of the schema that a start gives each file. */
-const SCHEMAS = {
-  'events.sqlite': SCHEMA_VERSION,
-  'provider-ledger.sqlite': LEDGER_VERSION,
-};
+const SCHEMAS = { 'events.sqlite': SCHEMA_VERSION, 'provider-ledger.sqlite': LEDGER_VERSION };
 
 /** Of the file's header, where `PRAGMA user_version` stands. */
 const VERSION_AT = 60;
 
 /** 0 where there is none. A file that cannot be read is told of where it is opened. */
-const schemaOf = (file: string): number => {
-  try {
+const schemaOf = (file: string): number =>
+  orElse(0, () => {
     const header = Buffer.alloc(VERSION_AT + 4);
     const opened = openSync(file, 'r');
     readSync(opened, header);
     closeSync(opened);
     return header.readInt32BE(VERSION_AT);
-  } catch {
-    return 0;
-  }
-};
+  });
 
 /** Says of each file that a start changes so that no earlier version of the service opens it. */
 export const waysBackLost = (folder: string): string[] =>
@@ -145,7 +128,7 @@ export const waysBackLost = (folder: string): string[] =>
   });
 
 /** Makes the folder where it is missing and takes its lock. Throws DataFolderRefused. */
-export const openDataFolder = (folder: string): DataFolder => {
+export const openDataFolder = (folder: string) => {
   requireShortPath(folder);
   const path = (file: string) => join(folder, file);
   let warnings: string[];
@@ -155,12 +138,14 @@ export const openDataFolder = (folder: string): DataFolder => {
     writeFileSync(path(PROBE), '', { mode: 0o600 });
     rmSync(path(PROBE));
   } catch (error) {
+    const { code = 'unknown error' } = Object(error);
     const advice = 'give the service a folder of its own';
-    throw refusedFor(error, folder, `cannot write to ${folder} (${codeOf(error)}); ${advice}`);
+    throw refusedFor(error, folder, `cannot write to ${folder} (${code}); ${advice}`);
   }
   const { release } = takeLock(folder);
   return { path, warnings, waysBackLost: waysBackLost(folder), release };
 };
+export type DataFolder = ReturnType<typeof openDataFolder>;
 
 const takeLock = (folder: string): FileLock => {
   try {
@@ -218,9 +203,6 @@ export const openFileIn = async <T>(
     throw unusable(file, error, dirname(file));
   }
 };
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 
 const SECRET_MIN = 16;
 

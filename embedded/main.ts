@@ -10,11 +10,9 @@ import { WebhookSecretRefused } from '../shared/webhooks/signer.ts';
 import { openService } from './compose.ts';
 import { asDataFolderRefused, openDataFolder } from './data-folder.ts';
 
-const count = new Intl.NumberFormat('en-US');
-
 const modeAndData = ({ dataDir, eventStoreDbUrl }: Config, events: number): string => {
   if (eventStoreDbUrl !== undefined) return `mode embedded (${dataDir}, events in EventStoreDB)`;
-  return `mode embedded (${dataDir}, ${count.format(events)} ${events === 1 ? 'event' : 'events'})`;
+  return `mode embedded (${dataDir}, ${events.toLocaleString('en-US')} ${events === 1 ? 'event' : 'events'})`;
 };
 
 const notForProduction = ({ provider, stripe, tokens, seals, eventStoreDbUrl }: Config) => [

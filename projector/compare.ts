@@ -29,7 +29,6 @@ type DifferenceKind =
   | 'parked';
 
 type Found = { kind: DifferenceKind; detail: string };
-type Difference = { paymentId: string } & Found;
 
 type Compared = {
   store: Pick<EventStore, 'readStream' | 'readAll' | 'end'>;
@@ -95,7 +94,7 @@ export type Comparison = {
   payments: number;
   kinds: Partial<Record<DifferenceKind, number>>;
   differences: number;
-  named: Difference[];
+  named: ({ paymentId: string } & Found)[];
 };
 
 /** The payments that begin in each page of events, up to where the log ends now, and its share before there. */
@@ -161,10 +160,7 @@ async function* compareDocuments(
   }
 }
 
-/**
- * Finds missing documents, parked payments and a damaged index as well. Throws what the engines throw, and
- * the signal's reason.
- */
+/** Also parked payments and a damaged index. Throws what the engines throw, and the signal's reason. */
 export async function* compareAll(
   compared: Compared,
   signal: AbortSignal,

@@ -4,7 +4,6 @@ import type { ReadModels } from '../shared/read-models/port.ts';
 import type { BackOff } from '../shared/runtime/back-off.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { isTracing } from '../shared/runtime/tracing.ts';
-import type { Comparison, ComparisonProgress } from './compare.ts';
 import { createComparisons } from './comparisons.ts';
 import { StandingBy } from './errors.ts';
 import { type Freshness, trackFreshness } from './freshness.ts';
@@ -100,10 +99,13 @@ export const startProjector = async (options: ProjectorOptions) => {
     isCaughtUp() && readModels.waitForRevision(...request);
 
   let stopping = false;
-  const rejectStandingBy = (): void => {
-    if (stopping || lease.standingBy())
+  /** Throws StandingBy. */
+  const following =
+    <A extends unknown[], T>(work: (...args: A) => Promise<T>) =>
+    async (...args: A): Promise<T> => {
+      if (!stopping && !lease.standingBy()) return work(...args);
       throw new StandingBy('another projector follows the log: only that one can do this');
-  };
+    };
 
   return {
     /** Resolves at the first catch-up; pending while an engine is out of reach. */
@@ -133,21 +135,10 @@ export const startProjector = async (options: ProjectorOptions) => {
     /** Also where the store was emptied and the projector has not noticed yet. */
     isCaughtUp: async (): Promise<boolean> =>
       isCaughtUp() && ((await readModels.isFilled?.().catch(() => false)) ?? true),
-    /** True when the document is whole now. Throws StandingBy. */
-    retryParked: async (paymentId: string): Promise<boolean> => {
-      rejectStandingBy();
-      return projection.retryParked(paymentId);
-    },
-    rebuild: async (request?: RebuildRequest): Promise<RebuildResult> => {
-      rejectStandingBy();
-      return rebuild(request);
-    },
-    compareAll: async (
-      onProgress?: (progress: ComparisonProgress) => void,
-    ): Promise<Comparison> => {
-      rejectStandingBy();
-      return comparisons.whole(onProgress);
-    },
+    /** True when the document is whole now. */
+    retryParked: following(projection.retryParked),
+    rebuild: following(rebuild),
+    compareAll: following(comparisons.whole),
     /** Not while the read models are being filled: they lack what comes next. */
     compareUnasked: (): void => {
       if (isCaughtUp()) void comparisons.scheduled();

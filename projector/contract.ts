@@ -13,7 +13,7 @@ const parkedPayment = z.object({
 
 const sum = () => z.int().min(0);
 
-const money = z.object({
+export const money = z.object({
   merchantId: z.string(),
   currency: z.string(),
   status: z.string(),
@@ -35,21 +35,19 @@ export const ParkedRetry = named('ParkedRetry', {
 });
 export type ParkedRetry = z.infer<typeof ParkedRetry>;
 
+const relayParked = z.object({
+  paymentId: z.string(),
+  from: z.int().min(0).describe('The first revision whose messages wait.'),
+  to: z.int().min(0).describe('The last one.'),
+  reason: z.string().describe('Why `from` could not be sent, in 100 characters.'),
+  since: time(),
+});
+
 export const RelayParkedList = named('RelayParkedList', {
   state: z.enum(RELAY_STATES).describe('Of the relay in this process.'),
   error: z.string().optional().describe('Why the relay backs off or has halted.'),
   count: z.int().min(0).describe('Payments that are parked.'),
-  parked: z
-    .array(
-      z.object({
-        paymentId: z.string(),
-        from: z.int().min(0).describe('The first revision whose messages wait.'),
-        to: z.int().min(0).describe('The last one.'),
-        reason: z.string().describe('Why `from` could not be sent, in 100 characters.'),
-        since: time(),
-      }),
-    )
-    .describe('The first 1,000 of them, the longest parked first.'),
+  parked: z.array(relayParked).describe('The first 1,000 of them, the longest parked first.'),
 });
 export type RelayParkedList = z.infer<typeof RelayParkedList>;
 
@@ -69,6 +67,26 @@ export type RelayParkedRetries = z.infer<typeof RelayParkedRetries>;
 
 const checksum = z.object({ documents: z.int().min(0), hash: z.string() });
 
+const moneyDifference = z.object({
+  paymentId: z.string(),
+  served: money,
+  inLog: z.union([money, z.null()]),
+});
+
+const rebuilt = z.object({
+  events: z.int().min(0),
+  seconds: z.number(),
+  checkpoint: z.string().nullable(),
+  old: checksum,
+  new: checksum,
+  equal: z.boolean().describe('False if the old read models differed.'),
+  served: z
+    .boolean()
+    .describe('False where the old ones are still served, because they say other money.'),
+  money: z.object({ count: z.int().min(0), named: z.array(moneyDifference) }),
+  parked: z.array(parkedPayment),
+});
+
 const rebuildState = z.object({
   state: z.enum(['running', 'done', 'failed']),
   startedAt: time(),
@@ -78,65 +96,41 @@ const rebuildState = z.object({
   estimated: z.boolean().describe('Whether `total` is an estimate: EventStoreDB has no count.'),
   perSecond: z.number(),
   secondsLeft: z.number(),
-  result: z
-    .object({
-      events: z.int().min(0),
-      seconds: z.number(),
-      checkpoint: z.string().nullable(),
-      old: checksum,
-      new: checksum,
-      equal: z.boolean().describe('False if the old read models differed.'),
-      served: z
-        .boolean()
-        .describe('False where the old ones are still served, because they say other money.'),
-      money: z.object({
-        count: z.int().min(0),
-        named: z.array(
-          z.object({ paymentId: z.string(), served: money, inLog: z.union([money, z.null()]) }),
-        ),
-      }),
-      parked: z.array(parkedPayment),
-    })
-    .optional(),
+  result: rebuilt.optional(),
   reason: z.string().optional().describe('Why it failed.'),
 });
 
 export type RebuildState = z.infer<typeof rebuildState>;
 
-export const ProjectionList = named('ProjectionList', {
-  projections: z.array(
-    z.object({
-      projection: z.string(),
-      state: z.enum([
-        'starting',
-        'catching-up',
-        'running',
-        'backing-off',
-        'falling-behind',
-        'standing-by',
-        'stopped',
-        'stuck',
-      ]),
-      checkpoint: z.string().nullable(),
-      head: z.string().nullable().describe('Null where the event store is out of reach.'),
-      lagEvents: z.int().min(0).nullable(),
-      lagIsExact: z
-        .boolean()
-        .nullable()
-        .describe('False where `lagEvents` is at least so many: EventStoreDB counts 1,000.'),
-      lagSeconds: z
-        .number()
-        .nullable()
-        .describe('Age of the oldest event that is not applied yet.'),
-      caughtUp: z.boolean(),
-      parked: z.int().min(0),
-      reason: z.string().optional(),
-      rebuild: rebuildState
-        .nullable()
-        .describe('The running rebuild of this process, else its last one.'),
-    }),
-  ),
+const projection = z.object({
+  projection: z.string(),
+  state: z.enum([
+    'starting',
+    'catching-up',
+    'running',
+    'backing-off',
+    'falling-behind',
+    'standing-by',
+    'stopped',
+    'stuck',
+  ]),
+  checkpoint: z.string().nullable(),
+  head: z.string().nullable().describe('Null where the event store is out of reach.'),
+  lagEvents: z.int().min(0).nullable(),
+  lagIsExact: z
+    .boolean()
+    .nullable()
+    .describe('False where `lagEvents` is at least so many: EventStoreDB counts 1,000.'),
+  lagSeconds: z.number().nullable().describe('Age of the oldest event that is not applied yet.'),
+  caughtUp: z.boolean(),
+  parked: z.int().min(0),
+  reason: z.string().optional(),
+  rebuild: rebuildState
+    .nullable()
+    .describe('The running rebuild of this process, else its last one.'),
 });
+
+export const ProjectionList = named('ProjectionList', { projections: z.array(projection) });
 export type ProjectionList = z.infer<typeof ProjectionList>;
 
 const place = z.object({

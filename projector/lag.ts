@@ -1,7 +1,4 @@
-/**
- * How far the read models are behind, by the event store's own head; and the look that notices a checkpoint
- * that stands still, and read models that are wiped while no event comes.
- */
+/** How far the read models are behind the store's head, and the look for a checkpoint that stands still. */
 import type { EventStore, Position } from '../shared/event-store/port.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { Logger } from '../shared/runtime/log.ts';
@@ -45,7 +42,7 @@ export const createLag = (
 
 export type Lag = Awaited<ReturnType<ReturnType<typeof createLag>>>;
 
-type WatchOptions = {
+export const watchCheckpoint = (options: {
   store: Pick<EventStore, 'head'>;
   readModels: Pick<ReadModels, 'checkpoint' | 'parked'>;
   lease: Pick<Lease, 'standingBy'>;
@@ -54,9 +51,7 @@ type WatchOptions = {
   logger: Logger;
   everyMs: number;
   stillMsMax: number | undefined;
-};
-
-export const watchCheckpoint = (options: WatchOptions) => {
+}) => {
   const { store, readModels, lease, projection, subscription, logger, stillMsMax } = options;
   let last = { stuck: false, fallingBehind: false };
   /** Stored by the projector that has the lease, as last seen. */

@@ -27,11 +27,6 @@ export type LogStatusDeps = {
 
 const timeOf = (ms: number): string | null => (ms === 0 ? null : new Date(ms).toISOString());
 
-const verificationOf = ({ verification }: LogStatusDeps) => {
-  const { lastRunMs, lastOkMs, broken } = verification.status();
-  return { lastRunAt: timeOf(lastRunMs), lastOkAt: timeOf(lastOkMs), broken: broken ?? null };
-};
-
 const sealOf = ({ sealer }: LogStatusDeps) => {
   const last = sealer.last();
   if (last === undefined) return null;
@@ -49,8 +44,11 @@ export const LOG_ROUTES = {
   logStatus: route({
     request: { allMerchants: true, query: NoParameters },
     responses: okJson(LogStatus),
-    handle: (deps, _input, reply) =>
-      sendJson(reply, { verification: verificationOf(deps), seal: sealOf(deps) }),
+    handle: (deps, _input, reply) => {
+      const { lastRunMs, lastOkMs, broken = null } = deps.verification.status();
+      const times = { lastRunAt: timeOf(lastRunMs), lastOkAt: timeOf(lastOkMs) };
+      return sendJson(reply, { verification: { ...times, broken }, seal: sealOf(deps) });
+    },
   }),
   acknowledgeBreak: route({
     request: {

@@ -19,8 +19,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const drivers = { ...deps, fileOf: noFiles };
   const metrics = createMetrics();
   const { store, ping } = await openEventStore({ ...drivers, metrics });
-  const plain = await openReadModels(drivers, secretsOf(config));
-  const readModels = searchedOnceFilled(plain, store);
+  const readModels = searchedOnceFilled(await openReadModels(drivers, secretsOf(config)), store);
   const side = await openProjectorSide({
     config,
     store,
@@ -31,12 +30,8 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     log,
   });
 
-  const app = buildApp({
-    log,
-    metrics,
-    maxInFlight: config.maxInFlight,
-    servedElsewhere: SERVICE_ROUTES,
-  });
+  const { maxInFlight } = config;
+  const app = buildApp({ log, metrics, maxInFlight, servedElsewhere: SERVICE_ROUTES });
   side.register(app, await openAuthHooks(config, { log, metrics }));
   registerHealth(app, {
     metrics,

@@ -12,7 +12,6 @@ import { noFiles } from '../shared/runtime/process-life.ts';
 import type { DeliveryStore } from '../shared/webhooks/delivery-store/port.ts';
 import { openWebhookSecret } from '../shared/webhooks/signer.ts';
 import { type Projector, startProjector } from './compose.ts';
-import type { Deliverer } from './deliverer/deliverer.ts';
 import { openDeliverer } from './deliverer/open.ts';
 import type { Freshness } from './freshness.ts';
 import { openRelay, topicPrefixOf } from './relay/open-relay.ts';
@@ -22,9 +21,7 @@ import { openSealer } from './seals/open.ts';
 import type { Sealer } from './seals/sealer.ts';
 import { openVerification } from './verification/schedule.ts';
 
-const projectionState = async (
-  projector: Pick<Projector, 'status' | 'isCaughtUp'>,
-): Promise<EngineState> => {
+const projectionState = async (projector: Pick<Projector, 'status' | 'isCaughtUp'>) => {
   const { state, parked, stuck, error } = projector.status();
   return {
     state: stuck ? 'stuck' : state,
@@ -32,11 +29,6 @@ const projectionState = async (
     parked,
     ...(error === undefined ? {} : { reason: error }),
   };
-};
-
-const delivererState = (deliverer: Pick<Deliverer, 'status'>): EngineState => {
-  const { state, error } = deliverer.status();
-  return { state, ...(error === undefined ? {} : { reason: error }) };
 };
 
 /** Where `lag` throws StoreUnavailable, the older values stay. */
@@ -64,7 +56,8 @@ const watchSealMetrics = (metrics: Metrics, sealer: Sealer, { seals }: Config): 
   });
 };
 
-type ProjectorSideOptions = {
+/** Throws LogMisfit where the log is not the one that was sealed or applied, and what files throw. */
+export const openProjectorSide = async (options: {
   config: Config;
   store: EventStore;
   readModels: ReadModels;
@@ -75,10 +68,7 @@ type ProjectorSideOptions = {
   fileOf?: (name: string) => string;
   metrics: Metrics;
   log: Log;
-};
-
-/** Throws LogMisfit where the log is not the one that was sealed or applied, and what files throw. */
-export const openProjectorSide = async (options: ProjectorSideOptions) => {
+}) => {
   const { config, store, readModels, freshness, deliveries, metrics, log } = options;
   const files = { config, fileOf: options.fileOf ?? noFiles };
   const sealer = await openSealer({ config, store, fileOf: options.fileOf, log });
@@ -101,11 +91,11 @@ export const openProjectorSide = async (options: ProjectorSideOptions) => {
     webhookSecret,
     verification,
     sealer,
-    states: async () => ({
-      projection: await projectionState(projector),
-      relay: relayState(relay),
-      webhooks: delivererState(deliverer),
-    }),
+    states: async () => {
+      const { state, error: reason } = deliverer.status();
+      const webhooks: EngineState = { state, ...(reason !== undefined && { reason }) };
+      return { projection: await projectionState(projector), relay: relayState(relay), webhooks };
+    },
     register: (app: FastifyInstance, authHooks: AuthHooks): void => {
       const topicPrefix = topicPrefixOf(config);
       const over = { store, readModels, projector, relay, topicPrefix, verification, sealer };

@@ -24,10 +24,7 @@ const isVisible = async (
   merchantId: string,
 ): Promise<boolean> => merchantId === '*' || (await getAny(paymentId))?.merchantId === merchantId;
 
-const findParked = async (
-  { readModels }: ParkedDeps,
-  paymentId: string,
-): Promise<ParkedPayment | undefined> => {
+const findParked = async ({ readModels }: ParkedDeps, paymentId: string) => {
   for await (const parked of parkedPayments(readModels, PAGE)) {
     if (parked.paymentId === paymentId) return parked;
   }

@@ -57,9 +57,7 @@ const statusOf = async (projector: ProjectionDeps['projector']) => {
 /** Long work that has begun, and its progress as server-sent events until its result. */
 type Begun = { ended: Promise<object>; source: Source };
 
-const begin = async (
-  run: (onProgress: (progress: object) => void) => Promise<object>,
-): Promise<Begun> => {
+const begin = async (run: (onProgress: (progress: object) => void) => Promise<object>) => {
   let latest: object | undefined;
   let news = Promise.withResolvers<void>();
   const ended = run((progress) => {
@@ -111,10 +109,7 @@ const whyLater = (error: unknown): string | undefined => {
   return error instanceof RelayNotReady ? error.message : undefined;
 };
 
-export const orUntilLater = async (
-  reply: FastifyReply,
-  respond: () => Promise<FastifyReply>,
-): Promise<FastifyReply> => {
+export const orUntilLater = async (reply: FastifyReply, respond: () => Promise<FastifyReply>) => {
   try {
     return await respond();
   } catch (error) {

@@ -54,10 +54,7 @@ export type RebuildOptions = {
 
 type Filled = { events: number; at: Position | null; until: Position | null };
 
-/**
- * Fills up to the served checkpoint, never beyond it: both end at one place. Yields after each page, and ends
- * after a page that was not full, or once the signal is aborted. Throws what the engines throw.
- */
+/** Up to the served checkpoint, to the page that is not full, or an abort. Throws what the engines throw. */
 async function* fill(
   { stored }: Pick<LogReader, 'stored'>,
   projection: Projection,
@@ -148,10 +145,7 @@ const fillInThread = async (
   return events;
 };
 
-const fillAndServe = async (
-  options: RebuildOptions,
-  next: NextGeneration,
-): Promise<RebuildResult> => {
+const fillAndServe = async (options: RebuildOptions, next: NextGeneration) => {
   const { store, readModels, logger, hold, signal = new AbortController().signal } = options;
   const { report, seconds } = progressOf(options);
   const inThread = await fillInThread(options, next, report);

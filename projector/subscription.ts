@@ -63,8 +63,7 @@ export const runSubscription = ({
   const followLog = async (): Promise<void> => {
     leaving = new AbortController();
     const signal = AbortSignal.any([stopping.signal, leaving.signal]);
-    const from = await subscriber.start();
-    for await (const item of store.subscribe(from, signal)) {
+    for await (const item of store.subscribe(await subscriber.start(), signal)) {
       if (signal.aborted) return;
       if (item.kind === 'events') await subscriber.events(item.events);
       else if (item.kind === 'removal') await subscriber.removal?.(item.stream);
@@ -108,8 +107,6 @@ export const runSubscription = ({
 
 export type Subscription = ReturnType<typeof runSubscription>;
 
-type Misfit = 'ends before' | 'has other events up to';
-
 /** Over the whole log up to the event, where the store keeps that; null for an unreadable event. */
 export const checkpointHashOf = (event: LogEvent): string | null => {
   if (event.logHash !== undefined) return event.logHash;
@@ -129,7 +126,7 @@ export const misfitOf = async (
   checkpoint: Position | null,
   hash: string | null,
   carried?: LogHashAt,
-): Promise<Misfit | undefined> => {
+): Promise<'ends before' | 'has other events up to' | undefined> => {
   if (checkpoint === null) return undefined;
   const at = await store.hashAt(checkpoint);
   const end = await store.end();

@@ -23,11 +23,9 @@ const sampledPlace = (text: string | undefined): SpanContext | undefined => {
   return place !== undefined && isSampled(place) ? place : undefined;
 };
 
-const isNew = (time: string): boolean => Date.now() - Date.parse(time) < SAME_TRACE_MS;
-
 const spanOfEvent = ({ context, event, time }: RecordedEvent): OpenSpan | undefined => {
   const parent = sampledPlace(context.traceparent);
-  if (parent === undefined || !isNew(time)) return undefined;
+  if (parent === undefined || Date.now() - Date.parse(time) >= SAME_TRACE_MS) return undefined;
   return startSpan({ name: `project ${event.type}`, kind: 'CONSUMER' }, parent);
 };
 
@@ -68,28 +66,17 @@ export const tracedFeed = (feed: EventFeed, prefix: string): EventFeed => ({
   publish: async (topic, messages) => {
     const [parent, ...links] = placesOf(messages);
     const name = topicName(prefix, topic);
-    const span =
-      parent &&
-      startSpan(
-        {
-          name: `send ${name}`,
-          kind: 'PRODUCER',
-          links,
-          attributes: {
-            'messaging.system': 'kafka',
-            'messaging.operation.type': 'send',
-            'messaging.destination.name': name,
-            'messaging.batch.message_count': messages.length,
-          },
-        },
-        parent,
-      );
+    const attributes = {
+      'messaging.system': 'kafka',
+      'messaging.operation.type': 'send',
+      'messaging.destination.name': name,
+      'messaging.batch.message_count': messages.length,
+    };
+    const about = { name: `send ${name}`, kind: 'PRODUCER', links, attributes } as const;
+    const span = parent && startSpan(about, parent);
     return during([span].filter(isOpen), () => feed.publish(topic, messages));
   },
 });
-
-const isAccepted = (status: number | null): boolean =>
-  status !== null && status >= 200 && status < 300;
 
 type DeliveryTrace = {
   type: string;
@@ -109,6 +96,6 @@ export const tracedDelivery = async (
   const span = startSpan({ name: `deliver ${type}`, kind: 'CLIENT', links, attributes }, parent);
   return during([span].filter(isOpen), send, ({ status, error }) => ({
     'http.response.status_code': status ?? undefined,
-    'error.type': isAccepted(status) ? undefined : (error ?? String(status)),
+    'error.type': /^2..$/.test(String(status)) ? undefined : (error ?? String(status)),
   }));
 };

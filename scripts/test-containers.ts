@@ -20,12 +20,6 @@ const SUITES = ['test/contract', 'test/e2e/story.test.ts'];
 const START_MS_MAX = 180_000;
 const HOW = 'install Docker (https://docs.docker.com/get-docker/) and start it to run it';
 
-const hasDocker = (): Promise<boolean> =>
-  getContainerRuntimeClient().then(
-    () => true,
-    () => false,
-  );
-
 const start = async (
   name: string,
   { image, platform, user, environment, command, healthcheck }: EngineService,
@@ -93,8 +87,7 @@ const runTests = (args: string[], engines: Record<string, string>): Promise<numb
 const runLane = async (args: string[]): Promise<number> => {
   const containers: StartedTestContainer[] = [];
   try {
-    const engines = await startEngines(containers);
-    return await runTests(args.length > 0 ? args : SUITES, engines);
+    return await runTests(args.length > 0 ? args : SUITES, await startEngines(containers));
   } catch (error) {
     process.stderr.write(`containers lane failed: ${reasonOf(error)}\n`);
     return 1;
@@ -104,7 +97,11 @@ const runLane = async (args: string[]): Promise<number> => {
 };
 
 const required = process.env.REQUIRE_DOCKER === '1';
-if (await hasDocker()) process.exitCode = await runLane(process.argv.slice(2));
+const hasDocker = await getContainerRuntimeClient().then(
+  () => true,
+  () => false,
+);
+if (hasDocker) process.exitCode = await runLane(process.argv.slice(2));
 else {
   const reason = `no container runtime answers; ${HOW}`;
   process.stdout.write(`containers lane ${required ? 'failed' : 'skipped'}: ${reason}\n`);

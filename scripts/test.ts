@@ -8,6 +8,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
+import { orElse } from '../shared/runtime/error-text.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const JEST = join(ROOT, 'node_modules/jest/bin/jest.js');
@@ -42,17 +43,14 @@ const install = (): void => {
 };
 
 /** A folder in memory, where no test waits for a disk. */
-const memoryFolder = (): string | undefined => {
-  try {
+const memoryFolder = (): string | undefined =>
+  orElse(undefined, () => {
     const { bavail, bsize } = statfsSync('/dev/shm');
     const mounts = readFileSync('/proc/mounts', 'utf8');
     // Tests run what they build.
     const isUsable = /^\S+ \/dev\/shm tmpfs (?!\S*\b(ro|noexec)\b)/m.test(mounts);
     return isUsable && bavail * bsize >= FREE_BYTES_MIN ? '/dev/shm' : undefined;
-  } catch {
-    return undefined;
-  }
-};
+  });
 
 /** More than there are cores, because tests wait for processes and clocks; each worker takes up to 1 GB. */
 const workers = (isLong: boolean): number => Math.min(availableParallelism() + (isLong ? 1 : 4), 8);

@@ -28,12 +28,6 @@ const schemaAt = (path: string): z.core.$ZodType | undefined => {
   return schema && withoutOptional(schema);
 };
 
-/** A text field takes the text; any other field takes JSON, so that 5 is a number. */
-const readAs = (schema: z.core.$ZodType, text: string): unknown => {
-  if (schema instanceof z.ZodString || schema instanceof z.ZodEnum) return text;
-  return orElse(text, () => JSON.parse(text));
-};
-
 const put = (target: Json, [step = '', ...rest]: string[], value: unknown): void => {
   if (rest.length === 0) target[step] = value;
   else {
@@ -63,7 +57,9 @@ export const withOverrides = (body: Json, overrides: readonly string[]): Json =>
     const schema = schemaAt(path);
     if (schema === undefined)
       throw wrong(`--set: a payment request has no field ${path}; see docs/interface.md`);
-    put(changed, stepsOf(path), readAs(schema, text));
+    // A text field takes the text; any other field takes JSON, so that 5 is a number.
+    const isText = schema instanceof z.ZodString || schema instanceof z.ZodEnum;
+    put(changed, stepsOf(path), isText ? text : orElse(text, () => JSON.parse(text)));
   }
   checkCard(changed);
   return changed;

@@ -3,10 +3,7 @@
 export type Step = {
   name: string;
   method: 'GET' | 'POST';
-  /**
-   * Behind `/api/v1/payments`; `{id}` is the payment that the first step made. With `{page}` it is a
-   * button of the shopper's page.
-   */
+  /** Behind `/api/v1/payments`; `{id}`: the payment of the first step; `{page}`: the shopper's page. */
   path: string;
   body?: Record<string, unknown>;
   /** The HTTP status that must come; any other ends the scenario. */

@@ -52,9 +52,7 @@ const makeOne = async (client: Client, run: string, index: number): Promise<stri
   return String(Object(last).status);
 };
 
-type Seeded = { payments: number; seconds: number; statuses: Record<string, number> };
-
-const seed = async (count: number): Promise<Seeded> => {
+const seed = async (count: number) => {
   const client = await openClient();
   const startedAtMs = performance.now();
   const run = Date.now().toString(36);

@@ -132,13 +132,9 @@ const play = async (name: ScenarioName, options: TriggerOptions): Promise<void> 
   let mismatch: string | undefined;
   for (const { name: step, method, path, body, expected, until } of steps) {
     const isButton = path.startsWith('{page}');
-    const request = {
-      method,
-      path: isButton
-        ? path.replace('{page}', page ?? '')
-        : PAYMENTS + path.replace('{id}', id ?? ''),
-      ...(body !== undefined && { body }),
-    };
+    const at = path.replace('{page}', page ?? '').replace('{id}', id ?? '');
+    const own = body !== undefined && { body };
+    const request = { method, path: isButton ? at : PAYMENTS + at, ...own };
     const { status, response } = isButton
       ? await press(request.path)
       : await sendUntil(client, request, until);

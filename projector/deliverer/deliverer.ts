@@ -16,6 +16,17 @@ export type DelivererStatus = EndpointsStatus & {
   error?: string;
 };
 
+const WAITS_MS = {
+  /** Between two looks whether this process may run. */
+  standBy: 500,
+  idle: 1_000,
+  /** After another process had the lease: its last requests are over then. */
+  takeover: 15_000,
+};
+const WELL_AFTER_MS = 60_000;
+
+const none = (): EndpointsStatus => endpointsStatus([]);
+
 type DelivererOptions = {
   store: Pick<EventStore, 'lastRevision'>;
   begin(secret: string): Promise<Delivering>;
@@ -31,23 +42,7 @@ type DelivererOptions = {
   waitsMs?: Partial<typeof WAITS_MS>;
 };
 
-export type Deliverer = {
-  status(): DelivererStatus;
-  stop(): Promise<void>;
-};
-
-const WAITS_MS = {
-  /** Between two looks whether this process may run. */
-  standBy: 500,
-  idle: 1_000,
-  /** After another process had the lease: its last requests are over then. */
-  takeover: 15_000,
-};
-const WELL_AFTER_MS = 60_000;
-
-const none = (): EndpointsStatus => endpointsStatus([]);
-
-export const startDeliverer = (options: DelivererOptions): Deliverer => {
+export const startDeliverer = (options: DelivererOptions) => {
   const { store, turn, backOff = { minMs: 100, maxMs: 5_000 } } = options;
   const waitsMs = { ...WAITS_MS, ...options.waitsMs };
   const stopping = new AbortController();
@@ -133,10 +128,11 @@ export const startDeliverer = (options: DelivererOptions): Deliverer => {
   const ended = loop();
 
   return {
-    status: () => ({ state, ...(error !== undefined && { error }), ...counts() }),
+    status: (): DelivererStatus => ({ state, ...(error !== undefined && { error }), ...counts() }),
     stop: (): Promise<void> => {
       stopping.abort();
       return ended;
     },
   };
 };
+export type Deliverer = ReturnType<typeof startDeliverer>;

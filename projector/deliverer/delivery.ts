@@ -13,17 +13,9 @@ import {
 
 export type Place = { position: string | null; hash: string | null };
 
-export type Wanted = {
-  place: Place;
-  paymentId: string;
-  revision: number;
-  atMs: number;
-};
+export type Wanted = { place: Place; paymentId: string; revision: number; atMs: number };
 
-/**
- * A message to send, after `n` failed attempts: of a payment's revision that is read the first time or is
- * retried, or a single. `id` is the payment's, or the single's.
- */
+/** A message to send, after `n` failed attempts. `id` is the payment's, or the single's. */
 export type Item = Omit<Single, 'kind'> & { kind: 'unread' | 'retry' | Single['kind'] };
 
 /** The kinds take turns, so that one that always fails keeps no other waiting. */
@@ -90,11 +82,7 @@ const inTurn = (delivery: Delivery, waiting: readonly Item[], nowMs: number): It
   return order.map(firstOf).find((item) => item !== undefined);
 };
 
-const sendable = (
-  delivery: Delivery,
-  waiting: readonly Item[],
-  nowMs: number,
-): Item | undefined => {
+const sendable = (delivery: Delivery, waiting: readonly Item[], nowMs: number) => {
   const { row, busy, holdUntil } = delivery;
   if (busy.size >= row.window) return undefined;
   // One test at a time. A person waits for it, so neither `Retry-After` nor the next probe delays it.
@@ -113,11 +101,8 @@ export const nextStep = (delivery: Delivery, nowMs: number) => {
   const isFull = ahead.length >= AHEAD_MAX || Object.keys(row.retrying).length >= RETRYING_MAX;
   const due = waiting.map(({ nextAt }) => nextAt);
   const times = [...due, row.probeAt, holdUntil].filter((time) => time > nowMs);
-  return {
-    send: sendable(delivery, waiting, nowMs),
-    read: !isFull,
-    untilMs: Math.min(...times),
-  };
+  const send = sendable(delivery, waiting, nowMs);
+  return { send, read: !isFull, untilMs: Math.min(...times) };
 };
 
 const SECOND = 1_000;
@@ -211,12 +196,7 @@ const ended = (delivery: Delivery, item: Item, change: Partial<DeliveryRow>): De
 type Again = Pick<Single, 'n' | 'nextAt'>;
 
 /** `again`: it is tried once more. */
-const rowAfter = (
-  { singles, retrying }: DeliveryRow,
-  item: Item,
-  nowMs: number,
-  again?: Again,
-): Partial<DeliveryRow> => {
+const rowAfter = ({ singles, retrying }: DeliveryRow, item: Item, nowMs: number, again?: Again) => {
   const { id, revision, since } = item;
   if (turnOf(item) === 'single') {
     const isIt = (one: Single): boolean => one.id === id;
@@ -233,12 +213,7 @@ const rowAfter = (
   return { retrying: { ...others, [id]: next } };
 };
 
-export const accepted = (
-  delivery: Delivery,
-  item: Item,
-  nowMs: number,
-  latencyMs: number,
-): Delivery => {
+export const accepted = (delivery: Delivery, item: Item, nowMs: number, latencyMs: number) => {
   const { row } = delivery;
   const window = isFailing(row) ? 1 : windowAfter(row, latencyMs);
   return ended(delivery, item, { ...rowAfter(row, item, nowMs), ...NO_FAILURES, window });

@@ -31,11 +31,7 @@ const withTest = (delivery: Delivery, recorded: RecordedEvent, nowMs: number): D
 };
 
 /** The log is read on from a place; what was read of it before counts no more. */
-const movedTo = (
-  delivery: Delivery,
-  position: string | null,
-  change: Partial<DeliveryRow>,
-): Delivery => ({
+const movedTo = (delivery: Delivery, position: string | null, change: Partial<DeliveryRow>) => ({
   ...delivery,
   ahead: [],
   readTo: { position, hash: null },

@@ -22,24 +22,26 @@ class Overtaken extends Error {
 
 export type LoopDeps = SendDeps & { feed: LogFeed };
 
-export type EndpointLoop = SendState & {
-  saved: { version: number; row: DeliveryRow | undefined; atMs: number };
-  /**
-   * For the feed to get something of its merchant: nothing of it lies between `delivery.readTo` and the head,
-   * or the feed has not come to `readTo`.
-   */
-  waits: 'at the head' | 'beyond it' | undefined;
-  isReading: boolean;
-  sending: Set<Promise<void>>;
+const newLoop = (endpoint: Endpoint, row: DeliveryRow, version: number) => ({
+  endpoint,
+  delivery: deliveryOf(row),
+  attempts: [] as SendState['attempts'],
+  lastHeard: undefined as SendState['lastHeard'],
+  saved: { version, row: undefined as DeliveryRow | undefined, atMs: 0 },
+  /** For the feed: nothing of its merchant lies up to the head, or the feed has not come to `readTo`. */
+  waits: undefined as 'at the head' | 'beyond it' | undefined,
+  isReading: false,
+  sending: new Set<Promise<void>>(),
   /** Of the turn that follows. */
-  wakeUp: PromiseWithResolvers<void>;
+  wakeUp: Promise.withResolvers<void>(),
   /** So that several faults in a row are one line. */
-  isInterrupted: boolean;
+  isInterrupted: false,
   /** The log does not fit what was sent: nothing is. */
-  isHalted: boolean;
-  end: AbortController;
-  ended: Promise<void>;
-};
+  isHalted: false,
+  end: new AbortController(),
+  ended: Promise.resolve(),
+});
+export type EndpointLoop = ReturnType<typeof newLoop>;
 
 /** For a row without a new attempt, such as a checkpoint that only passes events of others. */
 const SAVE_EVERY_MS = 10_000;
@@ -52,8 +54,7 @@ const save = async (loop: EndpointLoop, { deliveries, nowMs }: LoopDeps): Promis
   const { version } = saved;
   loop.attempts = [];
   try {
-    const text = JSON.stringify(row);
-    if (!(await deliveries.save(endpoint.endpointId, text, version, attempts)))
+    if (!(await deliveries.save(endpoint.endpointId, JSON.stringify(row), version, attempts)))
       throw new Overtaken('another process delivers to this endpoint');
   } catch (error) {
     loop.attempts = [...attempts, ...loop.attempts];
@@ -62,35 +63,19 @@ const save = async (loop: EndpointLoop, { deliveries, nowMs }: LoopDeps): Promis
   loop.saved = { version: version + 1, row, atMs: nowMs() };
 };
 
-/**
- * For `runLoop`. Saves the row: then older deliverers fail to. `events` are all of the endpoint's merchant.
- */
+/** Saves the row: then older deliverers fail to. `events` are all of the endpoint's merchant. */
 export const openLoop = async (
   endpoint: Endpoint,
   events: readonly RecordedEvent[],
   deps: LoopDeps,
-): Promise<EndpointLoop> => {
+) => {
   const { endpointId, after } = endpoint;
   const stored = await deps.deliveries.load(endpointId);
   const born = events.findIndex(
     ({ event }) => event.type === 'WebhookEndpointCreated' && event.data.endpointId === endpointId,
   );
   const row = stored === undefined ? newDeliveryRow(after, born) : parseDeliveryRow(stored.text);
-  const loop: EndpointLoop = {
-    endpoint,
-    delivery: deliveryOf(row),
-    attempts: [],
-    lastHeard: undefined,
-    saved: { version: stored?.version ?? 0, row: undefined, atMs: 0 },
-    waits: undefined,
-    isReading: false,
-    sending: new Set(),
-    wakeUp: Promise.withResolvers(),
-    isInterrupted: false,
-    isHalted: false,
-    end: new AbortController(),
-    ended: Promise.resolve(),
-  };
+  const loop = newLoop(endpoint, row, stored?.version ?? 0);
   await save(loop, deps);
   updateLoop(loop, endpoint, events, deps);
   return loop;

@@ -33,12 +33,9 @@ type Merchant = {
 
 const loopsOf = ({ loops }: Merchant): EndpointLoop[] => [...loops.values()];
 
-/** `HALTED`: the log does not fit what was sent, or the endpoint's events cannot be read. */
-type EndpointState = ReturnType<typeof statusOf> | 'HALTED';
-
 export type EndpointsStatus = {
-  /** A merchant whose events cannot be read counts as one that is halted. */
-  endpoints: Record<EndpointState, number>;
+  /** `HALTED`: the log does not fit what was sent. A merchant whose events cannot be read counts as one. */
+  endpoints: Record<ReturnType<typeof statusOf> | 'HALTED', number>;
   /** Of the oldest event that an enabled endpoint has not accepted. */
   oldestWaitingMs: number | null;
 };
@@ -154,10 +151,7 @@ const merchantOf = ({ merchants }: Serving, event: LogEvent): string | undefined
   return event.event.type === 'WebhookEndpointCreated' ? event.event.data.merchantId : undefined;
 };
 
-/**
- * The endpoints of the events first: what follows in a batch may be no longer for one of them. Throws what the
- * engines throw.
- */
+/** Endpoints first: what follows in a batch may be no longer for one. Throws what the engines throw. */
 const followLog = async (serving: Serving, events: readonly LogEvent[]): Promise<void> => {
   const { merchants, deps } = serving;
   const changed = new Set(events.map((event) => merchantOf(serving, event)));
@@ -171,10 +165,7 @@ const followLog = async (serving: Serving, events: readonly LogEvent[]): Promise
   addToFeed(deps.feed, portion, events.length);
 };
 
-/**
- * From where the endpoints are to a failure or a stop. It follows the log, and not the read models: their
- * rebuild sends nothing.
- */
+/** To a failure or a stop. It follows the log, and not the read models: their rebuild sends nothing. */
 export const deliver = (options: EndpointsOptions): Delivering => {
   const { store } = options;
   const leaving = new AbortController();

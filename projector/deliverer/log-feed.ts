@@ -65,10 +65,7 @@ const factOf = async (feed: LogFeed, event: LogEvent): Promise<PaymentFact | und
 };
 
 /** Undefined for no events. Throws StoreUnavailable. */
-export const portionOf = async (
-  feed: LogFeed,
-  events: readonly LogEvent[],
-): Promise<Portion | undefined> => {
+export const portionOf = async (feed: LogFeed, events: readonly LogEvent[]) => {
   const last = events.at(-1);
   if (last === undefined) return undefined;
   const facts: PaymentFact[] = [];
@@ -88,10 +85,7 @@ export const addToFeed = (feed: LogFeed, portion: Portion, events: number): void
   feed.head = portion.readTo;
 };
 
-/**
- * What is stored after a place and up to another one: a page of it, undefined where nothing is. Throws
- * StoreUnavailable, and the signal's reason.
- */
+/** Undefined where nothing is stored between the two. Throws StoreUnavailable, and the signal's reason. */
 export const pageOf = (
   feed: LogFeed,
   merchantId: string,

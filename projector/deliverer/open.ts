@@ -15,16 +15,6 @@ import { deliver } from './endpoints.ts';
 import type { SendDeps } from './send-item.ts';
 import { type CountedAttempt, deliverInThread } from './thread.ts';
 
-type OpenDeliverer = {
-  config: Pick<Config, 'webhooks' | 'eventStoreDbUrl' | 'dataDir' | 'mongoUrl' | 'mode' | 'traces'>;
-  store: EventStore;
-  deliveries: DeliveryStore;
-  secret: WebhookSecret;
-  metrics: Metrics;
-  logger: Logger;
-  projector: Pick<Projector, 'status' | 'handedOver'>;
-};
-
 /** Where that fails, the next failure of the endpoint tries again. */
 export const disableIn =
   (store: Parameters<typeof handleEndpointCommand>[0], logger: Logger): SendDeps['disable'] =>
@@ -52,7 +42,15 @@ const watchMetrics = (metrics: Metrics, deliverer: Deliverer): void =>
   });
 
 /** Here where a server keeps the log, else in a thread. An engine out of reach does not delay the start. */
-export const openDeliverer = async (options: OpenDeliverer): Promise<Deliverer> => {
+export const openDeliverer = async (options: {
+  config: Pick<Config, 'webhooks' | 'eventStoreDbUrl' | 'dataDir' | 'mongoUrl' | 'mode' | 'traces'>;
+  store: EventStore;
+  deliveries: DeliveryStore;
+  secret: WebhookSecret;
+  metrics: Metrics;
+  logger: Logger;
+  projector: Pick<Projector, 'status' | 'handedOver'>;
+}): Promise<Deliverer> => {
   const { config, store, deliveries, secret, metrics, logger, projector } = options;
   const { allowedNetworks } = config.webhooks;
   const turn = (): Turn => {

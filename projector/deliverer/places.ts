@@ -1,9 +1,6 @@
 import { createTurns } from '../../shared/runtime/fair-turns.ts';
 
-/**
- * `well`: it responded to the last request, with any status; `silent`: no request ended of late;
- * `doubtful`: it did not respond to the last one, or is FAILING.
- */
+/** `well`: its last request had a response; `doubtful`: it had none, or it is FAILING; `silent`: none of late. */
 export type Standing = 'well' | 'silent' | 'doubtful';
 
 const PLACES = 256;

@@ -72,17 +72,11 @@ const record = (
   onAttempt(attempt);
 };
 
-const noteFailure = async (
-  state: SendState,
-  item: Item,
-  sent: Sent,
-  deps: SendDeps,
-): Promise<void> => {
+const noteFailure = async (state: SendState, item: Item, sent: Sent, deps: SendDeps) => {
   const { retryAfterMs, status, error, ours } = sent;
   const { endpoint, delivery } = state;
   const { endpointId } = endpoint;
-  const failure = { retryAfterMs, random: deps.random(), ours };
-  const after = failed(delivery, item, deps.nowMs(), failure);
+  const after = failed(delivery, item, deps.nowMs(), { retryAfterMs, random: deps.random(), ours });
   state.delivery = after.delivery;
   const isGivenUp = after.nextAt === undefined;
   // A FAILING endpoint gets one request at a time, and any of its messages may be the next.

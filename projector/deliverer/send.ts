@@ -41,18 +41,16 @@ const RESPONSE_BYTES_MAX = 16_384;
 
 const coded = (code: string): Error => Object.assign(new Error(code), { code });
 
+const resolver = new Resolver({ timeout: 2_000, tries: 2 });
 /** By the name servers: `dns.lookup` would take the threads that files are read with. */
-const resolveName = (): ((name: string) => Promise<string[]>) => {
-  const resolver = new Resolver({ timeout: 2_000, tries: 2 });
-  return async (name) => {
-    const found = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-    return found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
-  };
+const resolveName = async (name: string): Promise<string[]> => {
+  const found = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+  return found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
 };
 
 type Connect = ReturnType<typeof buildConnector>;
 
-const publicConnector = ({ kindOf, ca, resolve = resolveName() }: SenderOptions): Connect => {
+const publicConnector = ({ kindOf, ca, resolve = resolveName }: SenderOptions): Connect => {
   /** Plain http reaches only what the operator allows. */
   const mayReach = (address: string, protocol: string): boolean => {
     const kind = kindOf(address);
@@ -76,13 +74,10 @@ const publicConnector = ({ kindOf, ca, resolve = resolveName() }: SenderOptions)
       );
     };
 
-  const connectorFor = (protocol: string): Connect =>
-    buildConnector({
-      timeout: CONNECT_MS,
-      allowH2: false,
-      lookup: lookupFor(protocol),
-      ...(ca !== undefined && { ca }),
-    });
+  const connectorFor = (protocol: string): Connect => {
+    const lookup = lookupFor(protocol);
+    return buildConnector({ timeout: CONNECT_MS, allowH2: false, lookup, ...(ca && { ca }) });
+  };
   const connectors: Record<string, Connect> = {
     'https:': connectorFor('https:'),
     'http:': connectorFor('http:'),
@@ -104,10 +99,7 @@ const publicConnector = ({ kindOf, ca, resolve = resolveName() }: SenderOptions)
   };
 };
 
-const retryAfterMsOf = (
-  status: number,
-  value: string | string[] | undefined,
-): number | undefined => {
+const retryAfterMsOf = (status: number, value: string | string[] | undefined) => {
   if (status !== 429 && status !== 503) return undefined;
   const text = String(value ?? '');
   const ms = /^[0-9]{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();

@@ -45,14 +45,13 @@ const PROGRESS_MS = 20;
 const STOP_MS_MAX = 5_000;
 const MODULE = new URL('./worker.ts', import.meta.url).href;
 
-/** Leaves the thread about a thirtieth of a CPU that requests fill (scheduling.ts). */
-const lowThread = (): ScanThread => createScanThread({ priorityLoweredBy: 15 });
-
 export const deliverInThread = async (
   options: ThreadOptions,
   secret: string,
 ): Promise<Delivering> => {
-  const { store, config, allowedNetworks, logger, newThread = lowThread } = options;
+  const { store, config, allowedNetworks, logger } = options;
+  // Leaves the thread about a thirtieth of a CPU that requests fill (scheduling.ts).
+  const { newThread = () => createScanThread({ priorityLoweredBy: 15 }) } = options;
   // Makes the file where there is none, so that two connections never make it at once.
   await options.deliveries.load('');
   const { dataDir, mongoUrl, mode, traces } = config;

@@ -52,9 +52,6 @@ const reasonOf = (error: unknown): string => {
   return CAUSES.find(([words]) => words.test(text))?.[1] ?? text;
 };
 
-const saslOf = ({ sasl }: KafkaOptions) =>
-  sasl && { sasl: { ...sasl, mechanism: sasl.mechanism.toLowerCase() } as SASLOptions };
-
 const TOO_LARGE = ['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'];
 
 const isTooLarge = (error: unknown): boolean =>
@@ -71,7 +68,7 @@ const droppedError = (): Error => new Error('this client was dropped');
 const serverNameOf = (host: string) => (isIP(host) === 0 ? { servername: host } : {});
 
 export const openConnection = (options: KafkaOptions, timeoutsMs: typeof TIMEOUTS_MS) => {
-  const { brokers, tls } = options;
+  const { brokers, tls, sasl } = options;
   const sockets = new Set<Socket>();
   const dropped = new AbortController();
 
@@ -98,7 +95,7 @@ export const openConnection = (options: KafkaOptions, timeoutsMs: typeof TIMEOUT
     requestTimeout: timeoutsMs.request,
     retry: RETRY,
     ssl: tls !== undefined,
-    ...saslOf(options),
+    ...(sasl && { sasl: { ...sasl, mechanism: sasl.mechanism.toLowerCase() } as SASLOptions }),
     socketFactory,
   });
   const kafka = correct(client, `${options.topicPrefix}.relay`);

@@ -51,11 +51,7 @@ const createTopics = async (admin: Admin, names: Map<string, Topic>): Promise<vo
   });
 };
 
-const waitForLeaders = async (
-  admin: Admin,
-  names: Map<string, Topic>,
-  ended: () => boolean,
-): Promise<Partitions> => {
+const waitForLeaders = async (admin: Admin, names: Map<string, Topic>, ended: () => boolean) => {
   const found: Partitions = { events: 0, state: 0, seals: 0 };
   for (const [name, kind] of names) {
     while (!ended()) {
@@ -70,11 +66,7 @@ const waitForLeaders = async (
 };
 
 /** Once every partition has a leader; makes missing topics. Stops waiting once `ended` is true. */
-const findPartitions = async (
-  admin: Admin,
-  names: Map<string, Topic>,
-  ended: () => boolean,
-): Promise<Partitions> => {
+const findPartitions = async (admin: Admin, names: Map<string, Topic>, ended: () => boolean) => {
   await admin.connect();
   // Metadata of a topic by its name can make the topic, with the broker's default partition count.
   const there = new Set(await admin.listTopics());

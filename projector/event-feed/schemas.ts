@@ -111,6 +111,23 @@ export const publicEventData = {
 
 const minorUnits = z.int().min(0).describe('Minor units of the currency');
 
+const transaction = z.object({
+  id: z.string(),
+  type: z.enum(['AUTH', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
+  amount: minorUnits,
+  result: z.enum(['SUCCEEDED', 'FAILED']),
+  failure: z.object(failureSeen).optional(),
+  createdAt: z.iso.datetime(),
+});
+
+const dispute = z.object({
+  id: z.string(),
+  amount: minorUnits,
+  reason: z.string(),
+  status: z.enum(['OPEN', 'WON', 'LOST']),
+  createdAt: z.iso.datetime(),
+});
+
 export const publicState = z.object({
   paymentId: created.paymentId,
   merchantId: created.merchantId,
@@ -131,29 +148,8 @@ export const publicState = z.object({
     .min(0)
     .optional()
     .describe('How many the payment has; left out by an earlier version, which sent all of them'),
-  transactions: z
-    .array(
-      z.object({
-        id: z.string(),
-        type: z.enum(['AUTH', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
-        amount: minorUnits,
-        result: z.enum(['SUCCEEDED', 'FAILED']),
-        failure: z.object(failureSeen).optional(),
-        createdAt: z.iso.datetime(),
-      }),
-    )
-    .describe('The last 50, oldest first'),
-  disputes: z
-    .array(
-      z.object({
-        id: z.string(),
-        amount: minorUnits,
-        reason: z.string(),
-        status: z.enum(['OPEN', 'WON', 'LOST']),
-        createdAt: z.iso.datetime(),
-      }),
-    )
-    .optional(),
+  transactions: z.array(transaction).describe('The last 50, oldest first'),
+  disputes: z.array(dispute).optional(),
   authorizationExpiresAt,
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),

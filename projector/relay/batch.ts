@@ -44,10 +44,7 @@ const paymentMessagesOf = async (
   return made;
 };
 
-/**
- * The messages of an event, counted in `counters`; none of a stream that is not on the topics. A text says
- * why an event cannot be sent. Throws StoreUnavailable.
- */
+/** Counted in `counters`. A text says why an event cannot be sent. Throws StoreUnavailable. */
 export const messagesOf = async (
   event: LogEvent,
   states: PaymentStates,
@@ -84,11 +81,7 @@ export const isFull = ({ messages, bytes }: Batch): boolean =>
   messages.events.length >= BATCH_EVENTS_MAX || bytes >= BATCH_BYTES_MAX;
 
 /** Why the event cannot be sent, or undefined once it is in the batch. Throws StoreUnavailable. */
-export const addEvent = async (
-  batch: Batch,
-  states: PaymentStates,
-  event: LogEvent,
-): Promise<string | undefined> => {
+export const addEvent = async (batch: Batch, states: PaymentStates, event: LogEvent) => {
   const { next, messages } = batch;
   const paymentId = paymentOf(event.stream) ?? '';
   if (next.parked[paymentId] !== undefined && next.sending !== paymentId)

@@ -1,20 +1,16 @@
-import type { EventStore } from '../../shared/event-store/port.ts';
 import { openKeyDocument } from '../../shared/key-document.ts';
 import type { Config } from '../../shared/runtime/config.ts';
-import type { Logger } from '../../shared/runtime/log.ts';
 import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings/table.ts';
 import { isTracing } from '../../shared/runtime/tracing.ts';
 import type { Projector } from '../compose.ts';
 import { RelayOff } from '../errors.ts';
 import { tracedFeed } from '../traces.ts';
-import { type Relay, startRelay } from './relay.ts';
+import { type Relay, type RelayOptions, startRelay } from './relay.ts';
 import type { RelayStatus } from './status.ts';
 
-type OpenRelay = {
+type OpenRelay = Pick<RelayOptions, 'store' | 'logger'> & {
   config: Pick<Config, 'kafka' | 'mongoUrl'>;
-  store: Pick<EventStore, 'subscribe' | 'readStream' | 'readAll' | 'end' | 'head' | 'hashAt'>;
   fileOf(name: string): string;
-  logger: Logger;
   /** Its lease decides which process relays. */
   projector: Pick<Projector, 'status'>;
 };

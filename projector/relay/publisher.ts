@@ -31,9 +31,6 @@ export type Publisher = {
 /** The state first: where it is too large, the event uses no number. A seal after the events it covers. */
 const TOPICS_IN_ORDER = ['state', 'events', 'seals'] as const;
 
-export const silentForMs = ({ sendingSinceMs }: Publisher): number =>
-  sendingSinceMs === undefined ? 0 : performance.now() - sendingSinceMs;
-
 /** Saved afterwards too: a relay that has taken the checkpoint meanwhile must not be overtaken. */
 export const overtake = async (own: Publisher): Promise<void> => {
   await own.feed.overtake();
@@ -77,11 +74,7 @@ const flushInParts = async (own: Publisher, batch: Batch, sending: Sending): Pro
   }
 };
 
-const sendAll = async (
-  own: Publisher,
-  events: readonly LogEvent[],
-  sending: Sending,
-): Promise<void> => {
+const sendAll = async (own: Publisher, events: readonly LogEvent[], sending: Sending) => {
   let batch = batchFrom(own.checkpoint.value());
   const sendBatch = async (): Promise<void> => {
     if (batch.events.length > 0) await flushInParts(own, batch, sending);
@@ -106,10 +99,7 @@ const moveTo = (checkpoint: RelayCheckpoint, event: LogEvent): void => {
   checkpoint.hash = checkpointHashOf(event);
 };
 
-/**
- * Saved before any later message is sent: the log alone does not show which events are left out, and a
- * message that is sent again has the number that it had.
- */
+/** Saved before a later message is sent: the log alone does not show which events are left out. */
 const park = async ({ checkpoint, logger }: Publisher, event: LogEvent, reason: string) => {
   const { stream, revision } = event;
   const paymentId = paymentOf(stream);
@@ -151,8 +141,7 @@ const sendOne = async (own: Publisher, paymentId: string): Promise<string | unde
     const stream = await store.readStream(streamOf(paymentId));
     if (checkpoint.value().sending !== paymentId)
       await checkpoint.save({ ...checkpoint.value(), sending: paymentId });
-    const leftOut = stream.slice(parking.from, parking.to + 1);
-    await sendAll(own, leftOut, {
+    await sendAll(own, stream.slice(parking.from, parking.to + 1), {
       note: (next, event) => noteSent(next, paymentId, event),
       leaveOut: async (_event, reason) => {
         throw new StillParked(reason);
@@ -166,10 +155,7 @@ const sendOne = async (own: Publisher, paymentId: string): Promise<string | unde
   return undefined;
 };
 
-/**
- * One that stays parked goes behind the others. Every message of the log has to be acknowledged. Throws
- * what the engines throw; then `finishParked` comes before anything else.
- */
+/** One that stays parked goes behind the others. Throws what the engines throw; then comes `finishParked`. */
 export const sendParked = async (own: Publisher, paymentIds: readonly string[]) => {
   const { checkpoint } = own;
   const retried: Retried[] = [];

@@ -17,16 +17,8 @@ import { type EventFeed, type Partitions, TOPICS } from '../event-feed/port.ts';
 import { createLag, type Lag } from '../lag.ts';
 import { misfitOf, runSubscription, type Subscription } from '../subscription.ts';
 import { openOwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
-import {
-  finishParked,
-  overtake,
-  type Publisher,
-  type Retried,
-  send,
-  sendParked,
-  silentForMs,
-} from './publisher.ts';
-import { type RelayStatus, stateOf } from './status.ts';
+import { finishParked, overtake, type Retried, send, sendParked } from './publisher.ts';
+import type { RelayStatus } from './status.ts';
 
 export type RelayOptions = {
   store: Pick<EventStore, 'subscribe' | 'readStream' | 'readAll' | 'end' | 'head' | 'hashAt'>;
@@ -66,10 +58,6 @@ const WAITS_MS = {
 /** Each takes some 10 ms, and batches wait meanwhile. */
 export const RETRIED_MAX = 100;
 
-const throwUnread = (error: unknown): never => {
-  throw new RelayNotReady(`the checkpoint of the relay cannot be read: ${reasonOf(error)}`);
-};
-
 const rejectChange = (known: Partitions, found: Partitions): void => {
   for (const topic of TOPICS) {
     if (known[topic] === found[topic]) continue;
@@ -79,18 +67,22 @@ const rejectChange = (known: Partitions, found: Partitions): void => {
   }
 };
 
-type Running = Publisher & {
-  store: RelayOptions['store'];
-  feed: EventFeed;
-  mayRun(): boolean;
-  waitsMs: typeof WAITS_MS;
-  stopping: AbortController;
-  halted: string | undefined;
-  standingBy: boolean;
+const prepare = ({ store, feed, logger, mayRun, ...options }: RelayOptions) => ({
+  ...{ store, feed, logger, mayRun },
+  checkpoint: openOwnCheckpoint(options.checkpoint),
+  states: followPaymentStates(store),
+  published: 0,
+  overtookAtMs: 0,
+  sendingSinceMs: undefined as number | undefined,
+  waitsMs: { ...WAITS_MS, ...options.waitsMs },
+  stopping: new AbortController(),
+  halted: undefined as string | undefined,
+  standingBy: false,
   /** Only while every message that was sent is acknowledged, a parked payment may be sent. */
-  allAcknowledged: boolean;
-  lookedAtPartitionsMs: number;
-};
+  allAcknowledged: false,
+  lookedAtPartitionsMs: 0,
+});
+type Running = ReturnType<typeof prepare>;
 
 const waitForTurn = async (relay: Running): Promise<void> => {
   const { checkpoint, mayRun, waitsMs, stopping } = relay;
@@ -135,12 +127,6 @@ const start = async (relay: Running): Promise<Position | null> => {
 
 const idsOfParked = ({ checkpoint }: Running): string[] => Object.keys(checkpoint.value().parked);
 
-/** The messages of before this start were sent again and acknowledged: now come the parked ones. */
-const sendParkedOnce = async (relay: Running): Promise<void> => {
-  if (!relay.allAcknowledged) await sendParked(relay, idsOfParked(relay));
-  relay.allAcknowledged = true;
-};
-
 const deliver = async (relay: Running, events: LogEvent[]): Promise<void> => {
   if (!relay.mayRun()) throw new Error('another process relays');
   await recheckPartitions(relay);
@@ -151,15 +137,26 @@ const deliver = async (relay: Running, events: LogEvent[]): Promise<void> => {
 const positionIn = ({ checkpoint }: Running): Position | null =>
   checkpoint.known()?.position ?? null;
 
+const stateOf = (
+  { halted, standingBy, sendingSinceMs = performance.now(), waitsMs }: Running,
+  { state, error }: ReturnType<Subscription['status']>,
+): Pick<RelayStatus, 'state' | 'error'> => {
+  if (halted !== undefined) return { state: 'halted', error: halted };
+  if (state === 'stopped') return { state };
+  if (standingBy) return { state: 'standing-by' };
+  if (performance.now() - sendingSinceMs > waitsMs.silence)
+    return { state: 'backing-off', error: 'the broker does not answer' };
+  return error === undefined ? { state } : { state, error };
+};
+
 const statusOf = (relay: Running, subscription: Subscription): RelayStatus => {
-  const { checkpoint, published, halted, standingBy, waitsMs } = relay;
-  const { restarts, ...now } = subscription.status();
-  const isSilent = silentForMs(relay) > waitsMs.silence;
+  const { checkpoint, published } = relay;
+  const now = subscription.status();
   return {
-    ...stateOf(now, halted, standingBy, isSilent),
+    ...stateOf(relay, now),
     checkpoint: positionIn(relay),
     parked: Object.keys(checkpoint.known()?.parked ?? {}).length,
-    counts: { published, restarts },
+    counts: { published, restarts: now.restarts },
   };
 };
 
@@ -178,24 +175,6 @@ const retry = async (relay: Running, paymentId: string | undefined): Promise<Ret
   await recheckPartitions(relay);
   const ids = idsOfParked(relay).filter((id) => paymentId === undefined || id === paymentId);
   return sendParked(relay, ids.slice(0, RETRIED_MAX));
-};
-
-const prepare = (options: RelayOptions): Running => {
-  const { store, feed, logger, mayRun } = options;
-  return {
-    ...{ store, feed, logger, mayRun },
-    checkpoint: openOwnCheckpoint(options.checkpoint),
-    states: followPaymentStates(store),
-    published: 0,
-    overtookAtMs: 0,
-    sendingSinceMs: undefined,
-    waitsMs: { ...WAITS_MS, ...options.waitsMs },
-    stopping: new AbortController(),
-    halted: undefined,
-    standingBy: false,
-    allAcknowledged: false,
-    lookedAtPartitionsMs: 0,
-  };
 };
 
 /** An engine out of reach is no error: the relay waits for it. */
@@ -230,7 +209,12 @@ export const startRelay = (options: RelayOptions): Relay => {
         return inTurn(() => start(relay));
       },
       events: (events) => inTurn(() => deliver(relay, events)),
-      caughtUp: () => inTurn(() => sendParkedOnce(relay)),
+      // The messages of before this start were sent again and acknowledged: now come the parked ones.
+      caughtUp: () =>
+        inTurn(async () => {
+          if (!relay.allAcknowledged) await sendParked(relay, idsOfParked(relay));
+          relay.allAcknowledged = true;
+        }),
     },
   });
 
@@ -245,8 +229,10 @@ export const startRelay = (options: RelayOptions): Relay => {
     partitions: () => checkpoint.known()?.partitions,
     status: () => statusOf(relay, subscription),
     parked: async () => {
-      const known = checkpoint.taken() ?? (await checkpoint.read().catch(throwUnread));
-      return known?.parked ?? {};
+      const unread = (error: unknown): never => {
+        throw new RelayNotReady(`the checkpoint of the relay cannot be read: ${reasonOf(error)}`);
+      };
+      return (checkpoint.taken() ?? (await checkpoint.read().catch(unread)))?.parked ?? {};
     },
     retryParked: async (paymentId) => {
       rejectNotReady(relay, subscription);

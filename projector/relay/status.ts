@@ -3,7 +3,6 @@ import type { EngineState } from '../../shared/http/server/health.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { TOPICS } from '../event-feed/port.ts';
 import type { Lag } from '../lag.ts';
-import type { SubscriptionState } from '../subscription.ts';
 
 export const RELAY_STATES = [
   /** No broker is set: nothing is sent. */
@@ -25,19 +24,6 @@ export type RelayStatus = {
   checkpoint: Position | null;
   parked: number;
   counts: { published: number; restarts: number };
-};
-
-export const stateOf = (
-  { state, error }: { state: SubscriptionState; error?: string },
-  halted: string | undefined,
-  standingBy: boolean,
-  isSilent: boolean,
-): Pick<RelayStatus, 'state' | 'error'> => {
-  if (halted !== undefined) return { state: 'halted', error: halted };
-  if (state === 'stopped') return { state };
-  if (standingBy) return { state: 'standing-by' };
-  if (isSilent) return { state: 'backing-off', error: 'the broker does not answer' };
-  return error === undefined ? { state } : { state, error };
 };
 
 type Measured = { status(): RelayStatus; lag(): Promise<Lag | undefined> };

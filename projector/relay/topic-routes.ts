@@ -41,8 +41,6 @@ const LIMIT_MAX = 1_000;
 const CLEANUP: Record<Topic, string> = { events: 'delete', state: 'compact', seals: 'delete' };
 const KEYS: Record<Topic, string> = { events: 'paymentId', state: 'paymentId', seals: SEALS_KEY };
 
-const isTopic = (text: string): text is Topic => (TOPICS as readonly string[]).includes(text);
-
 type Walk = { counters: number[]; parked: Set<string> };
 
 const WALKS_MAX = 1_000;
@@ -161,8 +159,9 @@ export const TOPIC_ROUTES = {
     request: { allMerchants: true, query: Query },
     responses: {},
     handle: async ({ topics }, { query: { from, limit, keys } }, reply) => {
-      const { topic } = reply.request.params as { topic: string };
-      if (!isTopic(topic)) return reject(reply, 'NOT_FOUND');
+      const { topic: name } = reply.request.params as { topic: string };
+      const topic = TOPICS.find((one) => one === name);
+      if (topic === undefined) return reject(reply, 'NOT_FOUND');
       const page = await pageAfter(topics, topic, from, limit);
       if (page === undefined) return reject(reply, 'INVALID_REQUEST', [NO_POSITION]);
       return reply

@@ -24,19 +24,14 @@ type SealCheck = {
   headFile: string;
 };
 
-type Misfit = { at: RecordedSeal; reason: string };
-
 /** On a server the seal's own hash: an event that is gone must not stop every payment (ADR-0033). */
-const logHashAt = async (
-  { store, seals }: SealCheck,
-  position: string,
-): Promise<string | undefined> => {
+const logHashAt = async ({ store, seals }: SealCheck, position: string) => {
   if (store.stored.guarantee === 'log') return (await store.hashAt(position))?.logHash;
   return seals.find(({ event }) => event.data.position === position)?.event.data.logHash;
 };
 
 /** A later seal covers an earlier one. */
-const misfitIn = async (check: SealCheck): Promise<Misfit | undefined> => {
+const misfitIn = async (check: SealCheck) => {
   const { seals, log, publicKey: own } = check;
   const last = seals.at(-1);
   let publicKey: string | undefined;

@@ -99,8 +99,7 @@ const openCarried = async (options: OpenSealer, place: KeyPlace) => {
   const { publicKey } = own;
   const isShared = config.seals.keyFile !== undefined;
   /** Of several services on one server, each with a key of its own, the first one seals. */
-  const isOwn = (last: string | undefined): boolean =>
-    isShared || (last ?? publicKey) === publicKey;
+  const isOwn = (last: string | undefined) => isShared || (last ?? publicKey) === publicKey;
   const running = carryHash({
     store,
     publicKey,

@@ -6,7 +6,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { chmodSync, chownSync, statSync } from 'node:fs';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { keyIdOf, makeRotation, type SealedHead } from '../../shared/event-store/seals.ts';
+import { keyIdOf, makeRotation } from '../../shared/event-store/seals.ts';
 import { replacePrivateFile } from '../../shared/runtime/private-files.ts';
 import { LogMisfit } from '../errors.ts';
 import {
@@ -27,11 +27,7 @@ export type Rotated = {
   oldKeyId?: string;
 };
 
-const headNow = async (
-  store: EventStore,
-  log: string,
-  seals: readonly RecordedSeal[],
-): Promise<SealedHead | undefined> => {
+const headNow = async (store: EventStore, log: string, seals: readonly RecordedSeal[]) => {
   if (store.stored.guarantee === 'log') return headToSeal(store, log);
   const position = await store.end();
   const reached = position === null ? undefined : await reach(store, seals, position);

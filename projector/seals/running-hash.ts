@@ -40,11 +40,7 @@ const startAt = (seal: RecordedSeal | undefined, last: RecordedSeal | undefined)
   return { position, logHash, last, isPast: last === undefined, unsealed: 0 };
 };
 
-const readOn = async (
-  { readAll }: Reads,
-  from: Reached,
-  to: Position,
-): Promise<Reached | undefined> => {
+const readOn = async ({ readAll }: Reads, from: Reached, to: Position) => {
   let at = from;
   while (at.position !== to) {
     const page = await readAll(at.position, PAGE, to);
@@ -55,11 +51,7 @@ const readOn = async (
 };
 
 /** From the newest seal before the position, else from the start. Undefined where no event is there. */
-export const reach = async (
-  store: Reads,
-  seals: readonly RecordedSeal[],
-  to: Position,
-): Promise<Reached | undefined> => {
+export const reach = async (store: Reads, seals: readonly RecordedSeal[], to: Position) => {
   const last = seals.at(-1);
   for (const seal of [...seals.toReversed(), undefined]) {
     const found = await readOn(store, startAt(seal, last), to);

@@ -5,17 +5,12 @@
  * anew either.
  */
 import type { KeyObject } from 'node:crypto';
-import {
-  type HeadFile,
-  makeSeal,
-  type SealedHead,
-  signHead,
-} from '../../shared/event-store/seals.ts';
+import { type HeadFile, makeSeal, signHead } from '../../shared/event-store/seals.ts';
 import { within } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { oneAfterAnother, oneRunAtATime } from '../../shared/runtime/scheduling.ts';
-import { appendSeal, type RecordedSeal, type SealSource } from './stored-seals.ts';
+import { appendSeal, type SealSource } from './stored-seals.ts';
 
 const LOOK_MS = 1_000;
 const NOT_KEPT = 'the head of the event log could not be kept outside the log';
@@ -32,12 +27,6 @@ type SealerOptions = {
   everyMs: number;
   keep?: ((heads: HeadFile) => Promise<void>) | undefined;
   logger: Logger;
-};
-
-const sealedHeadOf = (seal: RecordedSeal | undefined): SealedHead | undefined => {
-  if (seal === undefined) return undefined;
-  const { log, position, logHash } = seal.event.data;
-  return { log, position, logHash };
 };
 
 export const startSealer = (options: SealerOptions) => {
@@ -75,7 +64,9 @@ export const startSealer = (options: SealerOptions) => {
     const found = await source.head();
     if (found === undefined || found.head.position === keptPosition) return;
     const last = signHead(privateKey, found.head);
-    await keepHeads({ sealed: sealedHeadOf(source.last()), last });
+    const data = source.last()?.event.data;
+    const sealed = data && { log: data.log, position: data.position, logHash: data.logHash };
+    await keepHeads({ sealed, last });
   };
 
   const seal = (): Promise<void> =>

@@ -41,10 +41,7 @@ export const appendSeal = async (
 };
 
 /** Undefined where the log is empty. Throws StoreUnavailable. */
-export const headToSeal = async (
-  store: Pick<EventStore, 'end' | 'hashAt'>,
-  log: string,
-): Promise<SealedHead | undefined> => {
+export const headToSeal = async (store: Pick<EventStore, 'end' | 'hashAt'>, log: string) => {
   const position = await store.end();
   const logHash = position === null ? undefined : (await store.hashAt(position))?.logHash;
   return position === null || logHash === undefined ? undefined : { log, position, logHash };

@@ -1,7 +1,4 @@
-/**
- * Verifies the log and its file soon after the start and then at an interval, and has the read models compared with it
- * (gaps §28); a break is an error line.
- */
+/** Verifies the log soon after the start and at an interval, and has the read models compared (gaps §28). */
 import {
   type CheckResult,
   type Faults,

@@ -59,12 +59,6 @@ const stripeOf = (parsed: ParsedSettings, merchants: SettingsFiles['accounts']) 
   };
 };
 
-/** The first for new events; the others mean the same provider (`PROVIDER_SAME_AS`, ADR-0247). */
-const providerNamesOf = (parsed: ParsedSettings): [name: string, ...sameAs: string[]] => {
-  const { PROVIDER: kind, PROVIDER_URL: address, PROVIDER_SAME_AS: sameAs = [] } = parsed;
-  return [address === undefined ? kind : providerNameAt(address), ...sameAs];
-};
-
 const tracesOf = (parsed: ParsedSettings) => {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = parsed;
   if (endpoint === undefined) return undefined;
@@ -74,6 +68,8 @@ const tracesOf = (parsed: ParsedSettings) => {
 /** Without `effective`. Names that end in Ms are milliseconds. */
 export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFiles) => {
   const { SEALING_KEY_FILE: sealingKey, SEALED_HEAD_FILE: sealedHead } = parsed;
+  const { PROVIDER: kind, PROVIDER_URL: address, PROVIDER_SAME_AS: sameAs = [] } = parsed;
+  const ownName = address === undefined ? kind : providerNameAt(address);
   return {
     mode,
     host: parsed.HOST,
@@ -94,10 +90,10 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
       algorithms: parsed.JWT_ALGORITHMS,
     },
     provider: {
-      kind: parsed.PROVIDER,
-      /** The first is stored with each intent; the others are the same provider in older events. */
-      names: providerNamesOf(parsed),
-      url: parsed.PROVIDER_URL,
+      kind,
+      /** The first is stored with each intent; the others are the same provider in older events (ADR-0247). */
+      names: [ownName, ...sameAs] as [name: string, ...sameAs: string[]],
+      url: address,
       token: parsed.PROVIDER_TOKEN,
       authenticationTimeoutMs: parsed.AUTHENTICATION_TIMEOUT_MS,
       timeoutMs: parsed.PROVIDER_TIMEOUT_MS,

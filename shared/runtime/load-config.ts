@@ -80,14 +80,12 @@ const certain = (problems: readonly string[], unread: readonly string[]): string
   return problems.filter((line) => !namesOf(line).some((name) => unknown.has(name)));
 };
 
-const isBlank = (value: string | undefined) => value === undefined || value.trim() === '';
-
 /** An empty text counts as unset. Never throws: each problem is one line that names its setting. */
 export const loadConfig = (
   env: NodeJS.ProcessEnv,
   mode: Mode = 'embedded',
 ): { ok: true; config: Config } | { ok: false; problems: string[] } => {
-  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => !isBlank(value)));
+  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim()));
   const given = withSecretFiles(set);
   const { parsed, invalid, ...own } = parseSettings(given.env, mode);
   const { config, ...whole } = configFrom(mode, parsed);

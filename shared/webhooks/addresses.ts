@@ -46,11 +46,8 @@ const specialIpv4 = listOf(SPECIAL_IPV4);
 const globalIpv6 = listOf(GLOBAL_IPV6);
 const specialIpv6 = listOf(SPECIAL_IPV6);
 
-/** `allowed`: by the operator, also over http. */
-type AddressKind = 'public' | 'allowed' | 'refused';
-
-/** A text that is no IP address, or has a zone, is refused. */
-export type AddressKindOf = (address: string) => AddressKind;
+/** `allowed`: by the operator, also over http. A text that is no IP address, or has a zone, is refused. */
+export type AddressKindOf = (address: string) => 'public' | 'allowed' | 'refused';
 
 /** `allowedNetworks` as `10.0.0.0/8`. */
 export const addressKinds = (allowedNetworks: readonly string[]): AddressKindOf => {

@@ -30,11 +30,6 @@ export type Decided =
 const decided = (...events: WebhookEvent[]): Decided => ({ kind: 'events', events });
 const rejected = (why: string): Decided => ({ kind: 'rejected', why });
 
-const withoutUndefined = <T extends object>(fields: T) =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], undefined>;
-  };
-
 const statusEvents = (
   { endpointId, disabled }: Endpoint,
   { status, resumeFrom = 'checkpoint', end }: ChangeCommand,
@@ -44,8 +39,7 @@ const statusEvents = (
       ? [{ type: 'WebhookEndpointDisabled', data: { endpointId, reason: 'REQUESTED' } }]
       : [];
   }
-  const goesOn = status === 'ENABLED' && disabled !== undefined;
-  if (!goesOn && resumeFrom === 'checkpoint') return [];
+  if ((status !== 'ENABLED' || disabled === undefined) && resumeFrom === 'checkpoint') return [];
   const after = resumeFrom === 'now' && end !== null ? { after: end } : {};
   return [{ type: 'WebhookEndpointEnabled', data: { endpointId, resumeFrom, ...after } }];
 };
@@ -54,7 +48,11 @@ const changed = (endpoint: Endpoint, command: ChangeCommand): Decided => {
   const { endpointId, url, eventTypes, description, status, resumeFrom } = command;
   if (resumeFrom === 'now' && status !== 'ENABLED')
     return rejected('resumeFrom now needs status ENABLED');
-  const fields = withoutUndefined({ url, eventTypes, description });
+  const fields = {
+    ...(url !== undefined && { url }),
+    ...(eventTypes !== undefined && { eventTypes }),
+    ...(description !== undefined && { description }),
+  };
   const events = statusEvents(endpoint, command);
   if (Object.keys(fields).length === 0) return decided(...events);
   return decided({ type: 'WebhookEndpointChanged', data: { endpointId, ...fields } }, ...events);

@@ -19,10 +19,7 @@ const single = z.object({
 });
 
 const deliveryRow = z.object({
-  /**
-   * Everything up to this position is accepted, not wanted, given up, or in `from` to `to` of a retrying
-   * payment; null: the start of the log.
-   */
+  /** Up to here all is accepted, not wanted, given up, or of a retrying payment; null: the start of the log. */
   checkpoint: z.string().nullable(),
   /** The log hash there: shows whether the log is still the one that was sent. */
   hash: z.string().nullable(),

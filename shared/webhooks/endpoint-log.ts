@@ -1,11 +1,5 @@
-/** The endpoints of merchants in the event store: read, decided and appended. */
-import {
-  appendControl,
-  type ControlReads,
-  type ControlStream,
-  readControl,
-} from '../event-store/control-stream.ts';
-import { asUnreadable, RevisionConflict, type UnreadableStream } from '../event-store/errors.ts';
+import { appendControl, type ControlReads, readControl } from '../event-store/control-stream.ts';
+import { asUnreadable, RevisionConflict } from '../event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../event-store/port.ts';
 import { isOfSameRequest, isUnderKeyOf, type Recognised } from '../payment/state.ts';
 import {
@@ -18,22 +12,14 @@ import { type Endpoint, endpointStreamOf, foldEndpoints, isOfWebhooks } from './
 
 type Store = ControlReads & Pick<EventStore, 'append'>;
 
-type MerchantEndpoints = ControlStream & { endpoints: Endpoint[] };
-
 /** Throws as `readControl` does. */
-export const readEndpoints = async (
-  store: ControlReads,
-  merchantId: string,
-): Promise<MerchantEndpoints> => {
+export const readEndpoints = async (store: ControlReads, merchantId: string) => {
   const stored = await readControl(store, endpointStreamOf(merchantId));
   return { endpoints: foldEndpoints(stored.events), ...stored };
 };
 
 /** What cannot be read is returned: other merchants go on (ADR-0220). Throws StoreUnavailable. */
-export const readableEndpoints = async (
-  store: ControlReads,
-  merchantId: string,
-): Promise<MerchantEndpoints | UnreadableStream> =>
+export const readableEndpoints = async (store: ControlReads, merchantId: string) =>
   readEndpoints(store, merchantId).catch(asUnreadable);
 
 const merchantsIn = (events: readonly RecordedEvent[]): string[] => {
@@ -48,11 +34,7 @@ export const merchantsWithEndpoints = async (store: ControlReads): Promise<strin
   merchantsIn((await readControl(store, WEBHOOK_MERCHANTS_STREAM)).events);
 
 /** Once, before the merchant's first endpoint: a crash between leaves a name too many. */
-const addMerchant = async (
-  store: Store,
-  merchantId: string,
-  context: EventContext,
-): Promise<void> => {
+const addMerchant = async (store: Store, merchantId: string, context: EventContext) => {
   const merchants = await readControl(store, WEBHOOK_MERCHANTS_STREAM);
   if (merchantsIn(merchants.events).includes(merchantId)) return;
   const event: WebhookEvent = { type: 'WebhookMerchantAdded', data: { merchantId } };
@@ -60,10 +42,7 @@ const addMerchant = async (
 };
 
 export type Handled =
-  /**
-   * Stored now, or earlier under the `Idempotency-Key`; `endpoint` is right after these events, or a deleted
-   * one before them.
-   */
+  /** Now, or earlier under the key; `endpoint` is right after these events, or a deleted one before them. */
   | { kind: 'stored'; events: RecordedEvent[]; endpoint: Endpoint; isRepeat: boolean }
   | { kind: 'key reused' }
   | { kind: 'too soon'; againMs: number }
@@ -125,10 +104,7 @@ const fromNow = () => {
   return { leftMs: () => Math.max(0, endMs - performance.now()) };
 };
 
-/**
- * Decides again on a conflict of revisions while there is time left. `request` is present where it had an
- * `Idempotency-Key`. Throws as the event store does.
- */
+/** Decides again on a conflict while there is time. `request`: under an `Idempotency-Key`. Throws as the store does. */
 export const handleEndpointCommand = async (
   store: Store,
   merchantId: string,

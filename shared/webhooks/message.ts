@@ -1,7 +1,4 @@
-/**
- * The messages that endpoints are sent: which event is which, and each to the byte. A payment in one is the
- * text that GET gives at that revision.
- */
+/** The messages of endpoints, to the byte. A payment in one is the text that GET gives at that revision. */
 import { StoreUnavailable, UnreadableStream } from '../event-store/errors.ts';
 import {
   foldInSlices,
@@ -94,10 +91,7 @@ const message = (
 });
 
 /** `readModel` is the payment right after the event. Undefined for an event that is not sent. */
-export const paymentMessage = (
-  recorded: RecordedPaymentEvent,
-  readModel: PaymentReadModel,
-): Message | undefined => {
+export const paymentMessage = (recorded: RecordedPaymentEvent, readModel: PaymentReadModel) => {
   const type = messageTypeOf(recorded.event, readModel.response);
   if (type === undefined) return undefined;
   const { revision } = recorded;
@@ -105,10 +99,7 @@ export const paymentMessage = (
 };
 
 /** Undefined also where the payment's events cannot be read (P5). Throws StoreUnavailable. */
-export const messageAt = async (
-  states: PaymentStates,
-  event: LogEvent,
-): Promise<Message | undefined> => {
+export const messageAt = async (states: PaymentStates, event: LogEvent) => {
   if ('unreadable' in event || !isOfPayment(event)) return undefined;
   try {
     return paymentMessage(event, await states.after(event));
@@ -146,10 +137,7 @@ const messageOfPayment = async (store: Store, paymentId: string, revision: numbe
   }
 };
 
-/**
- * What an endpoint is sent of a payment's revision, else of one of its merchant's stream. Throws
- * StoreUnavailable.
- */
+/** Of a payment's revision, else of one of its merchant's stream. Throws StoreUnavailable. */
 export const messageFor = async (
   store: Store,
   { kind, paymentId, revision }: Pick<Single, 'paymentId' | 'revision'> & { kind: string },
@@ -157,8 +145,7 @@ export const messageFor = async (
 ): Promise<Message | 'unwanted' | 'unreadable'> => {
   if (paymentId === undefined) {
     const events = await readableEvents(store, endpointStreamOf(endpoint.merchantId));
-    const event = events[revision];
-    return (event && endpointMessage(event)) ?? 'unreadable';
+    return (events[revision] && endpointMessage(events[revision])) ?? 'unreadable';
   }
   const made = await messageOfPayment(store, paymentId, revision);
   // A resend by name also sends a type that the endpoint did not ask for.

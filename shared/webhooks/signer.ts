@@ -2,14 +2,12 @@
 import { createHmac } from 'node:crypto';
 import { ControlNotWhole, StoreUnavailable } from '../event-store/errors.ts';
 import type { EventStore } from '../event-store/port.ts';
-
-/** 32 bytes. */
-type SigningKey = Buffer;
+import { onError } from '../runtime/error-text.ts';
 
 /** The form that a receiver is shown: the specification's prefix and the key in base64. */
-export const secretTextOf = (key: SigningKey): string => `whsec_${key.toString('base64')}`;
+export const secretTextOf = (key: Buffer): string => `whsec_${key.toString('base64')}`;
 
-const derived = (installationSecret: string, purpose: string): SigningKey =>
+const derived = (installationSecret: string, purpose: string): Buffer =>
   createHmac('sha256', installationSecret).update(purpose).digest();
 
 /** `number` is 1 for the endpoint's first key, and one more after each rotation. */
@@ -17,15 +15,15 @@ export const endpointKey = (
   installationSecret: string,
   endpointId: string,
   number: number,
-): SigningKey => derived(installationSecret, `${endpointId}.${number}`);
+): Buffer => derived(installationSecret, `${endpointId}.${number}`);
 
 /** The key of a merchant's `payments listen --forward-to`: always the same, of no endpoint. */
-export const listenKey = (installationSecret: string, merchantId: string): SigningKey =>
+export const listenKey = (installationSecret: string, merchantId: string): Buffer =>
   derived(installationSecret, `listen.${merchantId}`);
 
 /** The three headers of one attempt. The body is signed, and has to be sent, to the byte. */
 export const signedHeaders = (
-  keys: readonly SigningKey[],
+  keys: readonly Buffer[],
   id: string,
   nowMs: number,
   body: string,
@@ -51,21 +49,18 @@ export class WebhookSecretRefused extends Error {
 export type WebhookSecret = () => Promise<string>;
 
 /** Checks at once where the store responds, else before the first use. Throws WebhookSecretRefused. */
-export const openWebhookSecret = async (
-  store: Pick<EventStore, 'claimMeta'>,
-  secret: string,
-): Promise<WebhookSecret> => {
+export const openWebhookSecret = async (store: Pick<EventStore, 'claimMeta'>, secret: string) => {
   // Tells nothing about the secret.
   const own = derived(secret, 'check').toString('hex');
   let isChecked = false;
   const checked: WebhookSecret = async () => {
     if (isChecked) return secret;
-    const claimed = await store.claimMeta('webhook-check', own).catch((error: Error) => {
-      if (!(error instanceof ControlNotWhole)) throw error;
+    const unknown = onError(ControlNotWhole, ({ message }): never => {
       throw new WebhookSecretRefused(
-        `WEBHOOK_SECRET: it is not known whether webhooks were signed with this secret: ${error.message}`,
+        `WEBHOOK_SECRET: it is not known whether webhooks were signed with this secret: ${message}`,
       );
     });
+    const claimed = await store.claimMeta('webhook-check', own).catch(unknown);
     if (claimed !== own) {
       throw new WebhookSecretRefused(
         'WEBHOOK_SECRET: webhooks were signed with another secret, and receivers would take new messages for forged; put the old secret back',
@@ -74,8 +69,6 @@ export const openWebhookSecret = async (
     isChecked = true;
     return secret;
   };
-  await checked().catch((error: unknown) => {
-    if (!(error instanceof StoreUnavailable)) throw error;
-  });
+  await checked().catch(onError(StoreUnavailable, () => undefined));
   return checked;
 };

@@ -42,21 +42,14 @@ const DEFAULTS: { [Name in keyof typeof settings]?: (config: Known) => string | 
   WEBHOOK_SECRET: secretPlace('webhook.secret'),
 };
 
-const effectiveSetting = (
-  env: NodeJS.ProcessEnv,
-  config: Known,
-  name: keyof typeof settings,
-): EffectiveSetting => {
-  const { isSecret } = settings[name];
-  const value = env[name]?.trim() ?? '';
-  if (value !== '')
-    return { name, value: shownSetting(name, value, isSecret), origin: 'environment' };
-  const file = isSecret ? (env[`${name}_FILE`]?.trim() ?? '') : '';
-  if (file !== '') return { name, value: `hidden (in ${file})`, origin: 'file' };
-  const inEffect = DEFAULTS[name]?.(config) ?? defaultOf(name, config.mode, env) ?? NOT_SET;
-  return { name, value: String(inEffect), origin: 'default' };
-};
-
 /** `env`: without blank settings. */
 export const effectiveSettings = (env: NodeJS.ProcessEnv, config: Known): EffectiveSetting[] =>
-  SETTING_NAMES.map((name) => effectiveSetting(env, config, name));
+  SETTING_NAMES.map((name) => {
+    const { isSecret } = settings[name];
+    const value = env[name]?.trim();
+    if (value) return { name, value: shownSetting(name, value, isSecret), origin: 'environment' };
+    const file = isSecret && env[`${name}_FILE`]?.trim();
+    if (file) return { name, value: `hidden (in ${file})`, origin: 'file' };
+    const inEffect = DEFAULTS[name]?.(config) ?? defaultOf(name, config.mode, env) ?? NOT_SET;
+    return { name, value: String(inEffect), origin: 'default' };
+  });

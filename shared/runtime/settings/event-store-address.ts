@@ -3,10 +3,8 @@ import { X509Certificate } from 'node:crypto';
 import { orElse } from '../error-text.ts';
 import { type Report, readText } from './files.ts';
 
-type Option = 'number' | 'boolean' | 'file' | 'text';
-
 /** The client knows two more, and ignores one of them. */
-const OPTIONS: Record<string, Option> = {
+const OPTIONS: Record<string, 'number' | 'boolean' | 'file' | 'text'> = {
   maxDiscoverAttempts: 'number',
   connectionName: 'text',
   defaultDeadline: 'number',

@@ -25,10 +25,7 @@ export const readText = (file: string, report: Report): string | undefined => {
 };
 
 /** Neither the content nor the parser's message, which may show a secret. */
-export const readJson = (
-  file: string,
-  report: Report,
-): { value: unknown; text: string } | undefined => {
+export const readJson = (file: string, report: Report) => {
   const text = readText(file, report);
   if (text === undefined) return undefined;
   try {
@@ -77,9 +74,7 @@ export const readSecret = (file: string, report: Report): string | undefined => 
 };
 
 /** Puts the content of `X_FILE` in place of each secret `X`; `failed` have a problem. */
-export const withSecretFiles = (
-  env: NodeJS.ProcessEnv,
-): { env: NodeJS.ProcessEnv; problems: string[]; failed: string[] } => {
+export const withSecretFiles = (env: NodeJS.ProcessEnv) => {
   const whole = { ...env };
   const problems: string[] = [];
   const failed = SECRET_SETTINGS.filter((name) => {

@@ -41,17 +41,6 @@ const problemOf = ({ code, path, message, ...issue }: z.core.$ZodIssue): string 
 
 type Entry = [id: string, own: MerchantSettings];
 
-const zeroBurstProblems = (merchants: readonly Entry[]): string[] =>
-  merchants
-    .filter(([, own]) => own.rateLimitBurst === 0 && (own.rateLimitPerSecond ?? 0) > 0)
-    .map(([id]) => `${id}.rateLimitBurst must be at least 1 when rateLimitPerSecond is set`);
-
-/** One merchant: a name counts in one form (gaps §10). */
-const repeatedProblems = (merchants: readonly Entry[]): string[] =>
-  merchants
-    .filter(([id], at) => merchants.findIndex(([other]) => other === id) < at)
-    .map(([id]) => `${id} stands there twice, composed and decomposed`);
-
 /** A name, or where an object or a list begins or ends, in valid JSON. */
 const MARKS = /("(?:[^"\\]|\\.)*")(\s*:)?|[{}[\]]/g;
 
@@ -94,8 +83,13 @@ const readEntries = (file: string, report: Report): Entry[] => {
 
 export const readMerchants = (file: string | undefined, report: Report): Merchants => {
   const entries = file === undefined ? [] : readEntries(pathOf(file), report);
-  for (const problem of [...zeroBurstProblems(entries), ...repeatedProblems(entries)])
-    report(problem);
+  for (const [at, [id, own]] of entries.entries()) {
+    if (own.rateLimitBurst === 0 && (own.rateLimitPerSecond ?? 0) > 0)
+      report(`${id}.rateLimitBurst must be at least 1 when rateLimitPerSecond is set`);
+    // One merchant: a name counts in one form (gaps §10).
+    if (entries.findIndex(([other]) => other === id) < at)
+      report(`${id} stands there twice, composed and decomposed`);
+  }
   return new Map(entries);
 };
 

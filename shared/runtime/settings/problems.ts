@@ -67,7 +67,7 @@ const isElsewhere = (hosts: readonly string[]): boolean =>
     .map((host) => host.replace(/:\d+$/, ''))
     .every((host) => LOOPBACK.test(host) || host.startsWith('%2F'));
 
-const hostsOf = (url: string): string[] =>
+export const hostsOf = (url: string): string[] =>
   (url.replace(/^[a-z+]+:\/\/(?:[^/?#]*@)?/i, '').split(/[/?#]/)[0] ?? '').split(',');
 
 const parameterOf = (url: string, ...names: string[]): string | undefined => {

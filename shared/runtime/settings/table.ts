@@ -99,6 +99,11 @@ const callMs = wholeNumber(1, 600_000, 'milliseconds');
 const drainMs = wholeNumber(0, DRAIN_MS_HIGHEST, 'milliseconds');
 const delayMs = (item: string) =>
   /^[0-9]{1,8}$/.test(item) && Number(item) >= 1 && Number(item) <= DAY_MS;
+const plainName = (max: number) =>
+  matching(
+    new RegExp(`^[A-Za-z0-9._-]{1,${max}}$`),
+    `must be 1 to ${max} characters of A-Z, a-z, 0-9, dot, _ and -`,
+  );
 const isEventStoreUrl = (value: string) =>
   /^esdb(\+discover)?:\/\/[^/?#]+/i.test(value) && !/\s/.test(value);
 const isBroker = (item: string) =>
@@ -155,13 +160,7 @@ export const settings = {
     ),
   ),
   KAFKA_BROKERS: optional(listOf(isBroker, 'must be a comma list of host:port')),
-  KAFKA_TOPIC_PREFIX: setting(
-    TOPIC_PREFIX_DEFAULT,
-    matching(
-      /^[A-Za-z0-9._-]{1,200}$/,
-      'must be 1 to 200 characters of A-Z, a-z, 0-9, dot, _ and -',
-    ),
-  ),
+  KAFKA_TOPIC_PREFIX: setting(TOPIC_PREFIX_DEFAULT, plainName(200)),
   KAFKA_TLS: setting('false', flag),
   KAFKA_CA_FILE: optional(file),
   KAFKA_SASL_MECHANISM: optional(oneOf('PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512')),
@@ -256,13 +255,7 @@ export const settings = {
     listOf(isNetwork, 'must be a comma list of networks such as 10.0.0.0/8'),
   ),
   OTEL_EXPORTER_OTLP_ENDPOINT: optional(httpUrl),
-  OTEL_SERVICE_NAME: setting(
-    'payments',
-    matching(
-      /^[A-Za-z0-9._-]{1,100}$/,
-      'must be 1 to 100 characters of A-Z, a-z, 0-9, dot, _ and -',
-    ),
-  ),
+  OTEL_SERVICE_NAME: setting('payments', plainName(100)),
   OTEL_TRACES_SAMPLER_ARG: setting(
     '0.1',
     matching(

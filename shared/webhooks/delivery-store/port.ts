@@ -16,9 +16,6 @@ export const ATTEMPTS_MAX = 1_000;
 /** At most `limit`, with numbers below `before`. */
 type Search = { limit: number; eventId?: string | undefined; before?: number | undefined };
 
-/** Later attempts of an endpoint have higher numbers. */
-type NumberedAttempt = { number: number; attempt: Attempt };
-
 export type DeliveryStore = {
   /** The last row saved of an endpoint. Throws where the engine is out of reach. */
   load(endpointId: string): Promise<{ version: number; text: string } | undefined>;
@@ -33,8 +30,8 @@ export type DeliveryStore = {
     expectedVersion: number,
     attempts: readonly Attempt[],
   ): Promise<boolean>;
-  /** The latest first. */
-  attempts(endpointId: string, search: Search): Promise<NumberedAttempt[]>;
+  /** The latest first; later ones have higher numbers. */
+  attempts(endpointId: string, search: Search): Promise<{ number: number; attempt: Attempt }[]>;
   /** Forgets an endpoint that was deleted. */
   remove(endpointId: string): Promise<void>;
   close(): Promise<void>;
