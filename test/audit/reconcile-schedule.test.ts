@@ -318,7 +318,8 @@ describe('gaps §28: the schedule compares a window, for a hundredth of the time
     other.reconciling.start();
     for (let hours = 0; hours < 22; hours += 1) await other.pass(HOUR_MS);
     expect([other.seen.looks.length > 1, other.lines]).toEqual([true, []]);
-    for (let hours = 0; hours < 4; hours += 1) await other.pass(HOUR_MS);
+    for (let hours = 0; hours < 4 && other.lines.length === 0; hours += 1)
+      await other.pass(HOUR_MS);
     expect(other.lines).toHaveLength(1);
     lost.reconciling.stop();
     never.resolve({ entries: [], next: null });
