@@ -94,7 +94,7 @@ const removedHistory = async (deps: HistoryDeps, paymentId: string, merchantId?:
  * Undefined for another merchant's payment as for none. `broken` also says why the log lacks a
  * payment that the read models know. Throws StoreUnavailable and ReadModelsUnavailable.
  */
-export const historyOf = async (
+const historyOf = async (
   deps: HistoryDeps,
   principal: Principal,
   paymentId: string,

@@ -21,7 +21,7 @@ export type Subscriber = {
   caughtUp(): void | Promise<void>;
 };
 
-export type SubscriptionState = 'starting' | 'running' | 'backing-off' | 'stopped';
+type SubscriptionState = 'starting' | 'running' | 'backing-off' | 'stopped';
 
 export type SubscriptionOptions = {
   store: Pick<EventStore, 'subscribe'>;

@@ -15,7 +15,7 @@ import {
   type RelayCheckpoint,
 } from './checkpoint.ts';
 
-export type Publisher = {
+type Publisher = {
   store: Pick<EventStore, 'readStream'>;
   feed: Pick<EventFeed, 'overtake' | 'publish'>;
   checkpoint: OwnCheckpoint;

@@ -16,7 +16,7 @@ export type EffectiveSetting = {
   origin: 'environment' | 'file' | 'default';
 };
 
-export type SettingsFiles = {
+type SettingsFiles = {
   keys: TokenKeys;
   merchants: Merchants;
   accounts: ReadonlyMap<string, MerchantAccount>;

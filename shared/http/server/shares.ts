@@ -28,7 +28,7 @@ export const createRequestTurns = () => ({
   endpoints: oneEach(8),
   attention: oneEach(8),
 });
-export type RequestTurns = ReturnType<typeof createRequestTurns>;
+type RequestTurns = ReturnType<typeof createRequestTurns>;
 
 export type Lifecycle = {
   readonly places: Shares;
