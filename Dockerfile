@@ -1,7 +1,7 @@
 # One image for every process; without a command it is the embedded service on port 8080:
 #   docker run --read-only --tmpfs /tmp -v payments-data:/data -p 127.0.0.1:8080:8080 payments:1.0.0
 # The others: node scripts/launch.cjs and command-api/main.ts, query-api/main.ts, projector/main.ts or
-# provider-simulator/main.ts. docker-compose.yml runs each; docs/containers.md is the page.
+# providers/simulator/main.ts. docker-compose.yml runs each; docs/containers.md is the page.
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 
 FROM ${NODE_IMAGE} AS packages

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import type { NamedBreaks } from '../shared/event-store/breaks.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
-import type { HeadFile } from '../shared/event-store/seals.ts';
-import type { Recorder } from '../shared/http/access-recorder.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { EVENT_STREAM, NDJSON, type Streams } from '../shared/http/server/streams.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
+import type { Recorder } from './access-recorder.ts';
+import type { NamedBreaks } from './breaks.ts';
 import type { MerchantLookup } from './merchants.ts';
+import type { HeadFile } from './seals/seals.ts';
 
 export type AuditDeps = {
   store: EventStore;

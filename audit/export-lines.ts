@@ -4,11 +4,11 @@
  * place. The server and `payments verify --file` use this form.
  */
 import { createHash, hash } from 'node:crypto';
-import { type Manifest, manifestShape } from '../shared/event-store/manifest.ts';
 import type { StoredForm } from '../shared/event-store/port.ts';
 import { orElse } from '../shared/runtime/error-text.ts';
 import { jsonFieldsOf } from '../shared/runtime/json.ts';
 import { AuditBreak } from './contract.ts';
+import { type Manifest, manifestShape } from './manifest.ts';
 
 export const LINES_START = '0'.repeat(64);
 

@@ -2,7 +2,6 @@
 import type { FastifyReply } from 'fastify';
 import { logIdOf } from '../shared/event-store/chain.ts';
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
-import type { Manifest } from '../shared/event-store/manifest.ts';
 import { type RoutesOf, routeWith } from '../shared/http/route.ts';
 import { inTurn } from '../shared/http/server/shares.ts';
 import { NDJSON } from '../shared/http/server/streams.ts';
@@ -21,6 +20,7 @@ import {
 import { findHistory, type History } from './history.ts';
 import { rejectBusy } from './live.ts';
 import { exportTexts, type LogRequest, linesOf } from './log.ts';
+import type { Manifest } from './manifest.ts';
 import { ExportParameters, NO_POSITION, rejectPlace, startOf } from './parameters.ts';
 import { removedFor } from './verification.ts';
 

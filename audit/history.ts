@@ -1,6 +1,5 @@
 /** One payment's events, verified as they are read; unreadable and broken ones are included. */
 import type { FastifyReply } from 'fastify';
-import { unreadableReason } from '../shared/event-store/breaks.ts';
 import { breakAt, formsLeft, verifyStream } from '../shared/event-store/chain.ts';
 import { allReadable, decode } from '../shared/event-store/codec.ts';
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
@@ -10,8 +9,6 @@ import {
   type RecordedPaymentEvent,
 } from '../shared/event-store/fold-stream.ts';
 import type { LogEvent, RecordedEvent, StoredForm } from '../shared/event-store/port.ts';
-import { sumsOver } from '../shared/event-store/verify-log.ts';
-import type { Access } from '../shared/http/access-recorder.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
@@ -19,9 +16,12 @@ import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { project } from '../shared/payment/response.ts';
 import { onError, orElse, reasonOf } from '../shared/runtime/error-text.ts';
 import { mapInSlices } from '../shared/runtime/scheduling.ts';
+import type { Access } from './access-recorder.ts';
+import { unreadableReason } from './breaks.ts';
 import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from './contract.ts';
 import { type AuditDeps, onlyOf } from './deps.ts';
 import { whyOf } from './event-words.ts';
+import { sumsOver } from './verify-log.ts';
 
 type HistoryDeps = Pick<AuditDeps, 'store' | 'readModels' | 'merchants'>;
 

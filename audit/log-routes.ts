@@ -3,8 +3,6 @@ import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { logIdOf } from '../shared/event-store/chain.ts';
 import { readControl } from '../shared/event-store/control-stream.ts';
-import { hasGoodSignature, type Manifest } from '../shared/event-store/manifest.ts';
-import { keysOf } from '../shared/event-store/seals.ts';
 import { JSON_TYPE } from '../shared/http/errors.ts';
 import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import { inTurn, whenGone } from '../shared/http/server/shares.ts';
@@ -23,6 +21,7 @@ import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
 import { beginLogRead, exportOfLog, hasSeals, sendExport } from './export.ts';
 import { rejectBusy, sendLive } from './live.ts';
 import { eventText, pageText } from './log.ts';
+import { hasGoodSignature, type Manifest } from './manifest.ts';
 import {
   LogParameters,
   NO_EVENTS_POSITION,
@@ -31,6 +30,7 @@ import {
   StreamParameters,
   VerifyParameters,
 } from './parameters.ts';
+import { keysOf } from './seals/seals.ts';
 import { type KeptHead, type LogVerification, verifyLogForms } from './verification.ts';
 
 const PAST = new URL('./log.ts', import.meta.url).href;

@@ -1,6 +1,5 @@
 /** The log after a position: in pages, as an export, and live. */
 import type { z } from 'zod';
-import { breakOfForm } from '../shared/event-store/breaks.ts';
 import { formReason, logHashes } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
@@ -11,6 +10,7 @@ import { PAGE_BYTES_MAX } from '../shared/read-models/pages.ts';
 import { jsonFieldsOf } from '../shared/runtime/json.ts';
 import { resultOf } from '../shared/runtime/scan.ts';
 import { slicesOf } from '../shared/runtime/scheduling.ts';
+import { breakOfForm } from './breaks.ts';
 import type { AuditBreak } from './contract.ts';
 import { breakLine, type ExportTotals, startLines } from './export-lines.ts';
 import { auditEvent } from './history.ts';

@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { type Manifest, manifestShape } from '../shared/event-store/manifest.ts';
 import type { Position } from '../shared/event-store/port.ts';
 import { reject } from '../shared/http/errors.ts';
 import {
@@ -17,6 +16,7 @@ import { PAYMENT_ID } from '../shared/payment/fields.ts';
 import { PAYMENT_STATUSES } from '../shared/payment/transitions.ts';
 import { holdsKnownCard } from '../shared/runtime/card-numbers.ts';
 import { orElse } from '../shared/runtime/error-text.ts';
+import { type Manifest, manifestShape } from './manifest.ts';
 
 /** Covers every store's form; the store itself checks whether the log has such a position. */
 export const POSITION = /^[A-Za-z0-9_.:/-]{1,64}$/;

@@ -1,9 +1,9 @@
 /** The audit routes (scope `audit:read`), described in docs/audit.md. */
 import type { FastifyInstance } from 'fastify';
-import { createRecorder } from '../shared/http/access-recorder.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { joinRoutes, type RoutesOf, registerRoutes } from '../shared/http/route.ts';
 import { createStreams, type StreamLimits } from '../shared/http/server/streams.ts';
+import { createRecorder } from './access-recorder.ts';
 import type { AuditDeps } from './deps.ts';
 import { AUDIT_LOG_ROUTES } from './log-routes.ts';
 import { createMerchantLookup } from './merchants.ts';

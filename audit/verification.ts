@@ -1,20 +1,17 @@
 /** Verifies the hash chain and the sums of one payment, or of the whole log, as stored. */
-import { findingOf, judgeBreaks, type LogBreak } from '../shared/event-store/breaks.ts';
+
 import { breakAt, logIdOf } from '../shared/event-store/chain.ts';
-import { type Manifest, NOT_GOOD } from '../shared/event-store/manifest.ts';
 import type { Position, StoredForm } from '../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../shared/event-store/scan-log.ts';
-import { type LogProgress, type LogWalked, walkLog } from '../shared/event-store/verify-log.ts';
-import type { SealsAgainst } from '../shared/event-store/verify-seals.ts';
-import {
-  missingPayments,
-  type RemovedStreams,
-  removedStreams,
-} from '../shared/read-models/removed-streams.ts';
+import { findingOf, judgeBreaks, type LogBreak } from './breaks.ts';
 import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import type { History } from './history.ts';
+import { type Manifest, NOT_GOOD } from './manifest.ts';
 import { createMerchantLookup, readModelsOver, scanCalls } from './merchants.ts';
+import { missingPayments, type RemovedStreams, removedStreams } from './removed-streams.ts';
+import type { SealsAgainst } from './seals/verify-seals.ts';
+import { type LogProgress, type LogWalked, walkLog } from './verify-log.ts';
 
 const headOf = (form: StoredForm | undefined): AuditVerification['head'] => {
   if (form === undefined) return null;

@@ -5,7 +5,7 @@ import {
   type AttentionAcknowledgement,
   type AttentionItem,
   type AttentionList,
-} from '../command-api/attention/contract.ts';
+} from '../command-api/back-office/attention/contract.ts';
 import { jsonOf, openClient, readOps } from './client.ts';
 import { formatOption, type Given, verb } from './options.ts';
 import { CommandFailed, columns, count, print, printJson, printList } from './output.ts';

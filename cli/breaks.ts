@@ -1,6 +1,7 @@
 /** The breaks of a log: how verbs show them, and how a person acknowledges one. */
+
+import type { LogBreak, LogBreaks } from '../audit/breaks.ts';
 import type { AuditVerification } from '../audit/contract.ts';
-import type { LogBreak, LogBreaks } from '../shared/event-store/breaks.ts';
 import { describeBreak } from '../shared/event-store/chain.ts';
 import { jsonOf, openClient } from './client.ts';
 import { CommandFailed, columns, counted, note, print } from './output.ts';

@@ -151,7 +151,7 @@ const kafka = async ({ kafka: set }: Config): Promise<EngineFinding> => {
   return probe({
     ...found,
     addresses: set.brokers.map((broker) => addressOf(broker, 9092)),
-    call: async () => (await import('../projector/event-feed/kafka-connection.ts')).pingKafka(set),
+    call: async () => (await import('../topics/kafka/kafka-connection.ts')).pingKafka(set),
     hint: 'is this the listener that KAFKA_TLS and KAFKA_SASL_MECHANISM are for?',
   });
 };

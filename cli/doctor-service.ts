@@ -1,14 +1,14 @@
 /** Reports of the running service for `payments doctor`: engines, settings, what needs a person. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AttentionItem } from '../command-api/attention/contract.ts';
-import type { ServiceSettings } from '../command-api/operator/contract.ts';
+import type { AttentionItem } from '../command-api/back-office/attention/contract.ts';
+import type { ServiceSettings } from '../command-api/back-office/by-hand/contract.ts';
 import type { ProjectorStatus } from '../projector/compose.ts';
-import type { DelivererStatus } from '../projector/deliverer/deliverer.ts';
-import type { RelayState, RelayStatus } from '../projector/relay/status.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { onError } from '../shared/runtime/error-text.ts';
 import { withoutSecrets } from '../shared/runtime/settings/effective.ts';
+import type { RelayState, RelayStatus } from '../topics/status.ts';
+import type { DelivererStatus } from '../webhooks/delivery/deliverer.ts';
 import { readAttention } from './attention.ts';
 import { givenToken, openClient, readOps } from './client.ts';
 import type { EngineFinding } from './doctor-engines.ts';

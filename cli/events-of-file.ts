@@ -2,11 +2,11 @@
 import type { AuditBreak, AuditNoState, AuditTimeline } from '../audit/contract.ts';
 import { type ExportLine, expectedChain } from '../audit/export-lines.ts';
 import { foldProven, streamBreak, timelineOf } from '../audit/history.ts';
+import type { Manifest } from '../audit/manifest.ts';
 import { StateParameters } from '../audit/parameters.ts';
 import { type State, stateOf } from '../audit/state.ts';
 import { breakAt, GENESIS_HASH } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
-import type { Manifest } from '../shared/event-store/manifest.ts';
 import type { StoredForm } from '../shared/event-store/port.ts';
 import { streamOf } from '../shared/payment/payment-events.ts';
 import type { At } from './audit.ts';

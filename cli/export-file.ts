@@ -1,23 +1,18 @@
 /** Reads an export and its manifest, which kept elsewhere shows a cut or rewritten log later. */
 import { createReadStream, existsSync, readFileSync } from 'node:fs';
+import { unreadableReason } from '../audit/breaks.ts';
 import {
   type ExportLine,
   expectedChain,
   LINES_START,
   readExportLine,
 } from '../audit/export-lines.ts';
-import { unreadableReason } from '../shared/event-store/breaks.ts';
+import { hasGoodSignature, type Manifest, manifestShape, NOT_GOOD } from '../audit/manifest.ts';
+import { keyIdOf } from '../audit/seals/seals.ts';
+import { type SealsAgainst, sealsCheck } from '../audit/seals/verify-seals.ts';
+import { sumsOver } from '../audit/verify-log.ts';
 import { GENESIS_HASH, hashReason, logReason, streamsCheck } from '../shared/event-store/chain.ts';
 import { decode, isReadable, unreadableAt } from '../shared/event-store/codec.ts';
-import {
-  hasGoodSignature,
-  type Manifest,
-  manifestShape,
-  NOT_GOOD,
-} from '../shared/event-store/manifest.ts';
-import { keyIdOf } from '../shared/event-store/seals.ts';
-import { sumsOver } from '../shared/event-store/verify-log.ts';
-import { type SealsAgainst, sealsCheck } from '../shared/event-store/verify-seals.ts';
 import { isMoment } from '../shared/http/fields.ts';
 import { CommandFailed } from './output.ts';
 import { requireReadable } from './settings.ts';

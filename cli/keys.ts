@@ -2,12 +2,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import type { KeyPlace } from '../audit/seals/key.ts';
+import { type Rotated, rotateSealingKey } from '../audit/seals/rotate.ts';
+import { keyIdOf, publicKeyOf } from '../audit/seals/seals.ts';
 import { LogMisfit } from '../projector/errors.ts';
-import type { KeyPlace } from '../projector/seals/key.ts';
-import { type Rotated, rotateSealingKey } from '../projector/seals/rotate.ts';
 import { RevisionConflict, StoreUnavailable } from '../shared/event-store/errors.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
-import { keyIdOf, publicKeyOf } from '../shared/event-store/seals.ts';
 import { openSqliteEventStore } from '../shared/event-store/sqlite/event-store.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { type Format, formatOption, verb } from './options.ts';

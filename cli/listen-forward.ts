@@ -1,5 +1,5 @@
 /** `payments listen --forward-to`: sends messages to any address as an endpoint would get them. */
-import { signedHeaders } from '../shared/webhooks/signer.ts';
+import { signedHeaders } from '../webhooks/signer.ts';
 import { clockOf, pathOf } from './audit.ts';
 import { openClient } from './client.ts';
 import type { Given } from './options.ts';

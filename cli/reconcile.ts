@@ -1,12 +1,12 @@
 /** `payments reconcile`: the differences between the log and the provider's ledger, or the provider's word on one payment. */
 import { type Command, Option } from 'commander';
-import type { Acknowledgement } from '../command-api/provider-ahead/routes.ts';
+import type { Acknowledgement } from '../command-api/back-office/provider-ahead/routes.ts';
 import {
   type PaymentReconciliation,
   type Reconciliation,
   WINDOW_DAYS,
-} from '../command-api/reconcile/contract.ts';
-import type { Difference } from '../command-api/reconcile/differences.ts';
+} from '../command-api/back-office/reconcile/contract.ts';
+import type { Difference } from '../command-api/back-office/reconcile/differences.ts';
 import { auditClient, pathOf, paymentPath } from './audit.ts';
 import { type Client, jsonOf, openClient, rejectionLine } from './client.ts';
 import { dataOption, formatOption, type Given, timeValue, verb } from './options.ts';

@@ -2,8 +2,8 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type KeyPlace, keyPlaceOf, SEALING_KEY_NAME } from '../projector/seals/key.ts';
-import { publicKeyOf } from '../shared/event-store/seals.ts';
+import { type KeyPlace, keyPlaceOf, SEALING_KEY_NAME } from '../audit/seals/key.ts';
+import { publicKeyOf } from '../audit/seals/seals.ts';
 import {
   importSecret,
   openLocalKeys,

@@ -6,20 +6,23 @@ import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { EXPORT_ROUTES } from '../audit/export.ts';
 import { openReading, registerAuditApi } from '../audit/routes.ts';
+import { rejectUnsealed } from '../audit/seals/check.ts';
+import { headFileOf, isNextKey, readHeadFile, readSealingKey } from '../audit/seals/key.ts';
+import { publicKeyOf } from '../audit/seals/seals.ts';
+import { lastKeyOf, sealsOf } from '../audit/seals/stored-seals.ts';
+import {
+  type ReconcileOptions,
+  reconcile,
+} from '../command-api/back-office/reconcile/reconcile.ts';
+import { RECONCILE_ROUTES } from '../command-api/back-office/reconcile/routes.ts';
 import { openOuterProvider } from '../command-api/open-provider.ts';
-import type { Provider } from '../command-api/provider/port.ts';
-import { type ReconcileOptions, reconcile } from '../command-api/reconcile/reconcile.ts';
-import { RECONCILE_ROUTES } from '../command-api/reconcile/routes.ts';
 import { LogMisfit } from '../projector/errors.ts';
-import { rejectUnsealed } from '../projector/seals/check.ts';
-import { headFileOf, isNextKey, readHeadFile, readSealingKey } from '../projector/seals/key.ts';
-import { lastKeyOf, sealsOf } from '../projector/seals/stored-seals.ts';
-import { readLedger } from '../provider-simulator/ledger.ts';
-import { pageOf } from '../provider-simulator/simulator.ts';
+import type { Provider } from '../providers/port.ts';
+import { readLedger } from '../providers/simulator/ledger.ts';
+import { pageOf } from '../providers/simulator/simulator.ts';
 import { logIdOf } from '../shared/event-store/chain.ts';
 import { StoreFileUnusable, UnreadableStream } from '../shared/event-store/errors.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
-import { publicKeyOf } from '../shared/event-store/seals.ts';
 import { openSqliteForReading } from '../shared/event-store/sqlite/event-store.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { registerRoutes } from '../shared/http/route.ts';

@@ -4,7 +4,7 @@ import type {
   Resolution,
   ResolutionRequested,
   UnresolvedList,
-} from '../command-api/operator/contract.ts';
+} from '../command-api/back-office/by-hand/contract.ts';
 import { jsonOf, openClient, readOps } from './client.ts';
 import { type Format, formatOption, type Given, verb } from './options.ts';
 import { money, note, print, printJson, table } from './output.ts';

@@ -1,13 +1,8 @@
 /** Verifies an export line by line, and the whole file against its manifest, without a service. */
 import { createHash } from 'node:crypto';
+import { breakOfForm, judgeBreaks, type LogBreak, meetBreaks } from '../audit/breaks.ts';
 import type { ExportLine } from '../audit/export-lines.ts';
-import {
-  breakOfForm,
-  judgeBreaks,
-  type LogBreak,
-  meetBreaks,
-} from '../shared/event-store/breaks.ts';
-import type { Manifest } from '../shared/event-store/manifest.ts';
+import type { Manifest } from '../audit/manifest.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import {
   exportLines,

@@ -1,8 +1,8 @@
 /** `payments verify`: whether the log was changed; if so, the first break and exit code 3. */
 import { type Command, Option } from 'commander';
+import { findingOf, sealBefore } from '../audit/breaks.ts';
 import type { AuditVerification } from '../audit/contract.ts';
 import type { ReadModelsComparison } from '../projector/contract.ts';
-import { findingOf, sealBefore } from '../shared/event-store/breaks.ts';
 import { auditClient, pathOf, paymentPath } from './audit.ts';
 import {
   acknowledgeBreaks,

@@ -1,12 +1,12 @@
 /** `payments webhooks`: a merchant's endpoints, on the API. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Command, InvalidArgumentError } from 'commander';
+import type { Attempt } from '../webhooks/delivery/delivery-row.ts';
 import type {
   WebhookEndpoint,
   WebhookEndpointList,
   WebhookEndpointWithSecret,
-} from '../command-api/endpoints/contract.ts';
-import type { Attempt } from '../shared/webhooks/delivery-row.ts';
+} from '../webhooks/endpoints/contract.ts';
 import { type Client, jsonOf, openClient } from './client.ts';
 import { formatOption, type Given, timeValue, verb } from './options.ts';
 import { CommandFailed, columns, note, print, printJson, printList, table } from './output.ts';

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { lstatSync, renameSync, rmSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { breakOfForm, judgeBreaks, meetBreaks } from '../audit/breaks.ts';
 import {
   COMPLETENESS_HEADER,
   type Completeness,
@@ -11,8 +12,7 @@ import {
   readExportLine,
   readManifestLine,
 } from '../audit/export-lines.ts';
-import { breakOfForm, judgeBreaks, meetBreaks } from '../shared/event-store/breaks.ts';
-import type { Manifest } from '../shared/event-store/manifest.ts';
+import type { Manifest } from '../audit/manifest.ts';
 import { orElse } from '../shared/runtime/error-text.ts';
 import { replacePrivateFile, syncPath } from '../shared/runtime/private-files.ts';
 import { lineCheck, manifestFileOf, wholeReason } from './export-file.ts';

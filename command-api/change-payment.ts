@@ -3,7 +3,10 @@
  * about what is unresolved, recognises a repeat, and gives a new operation to operate.ts (gaps §5
  * to §8).
  */
+
+import { recognisedBy } from '../shared/http/idempotency.ts';
 import type { Sender } from '../shared/http/request.ts';
+import { type Budget, BudgetSpent } from '../shared/http/request-budget.ts';
 import type { RequestedAmount } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
 import {
@@ -18,13 +21,11 @@ import {
 } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
 import type { CommandDeps } from './deps.ts';
-import { recognisedBy } from './idempotency.ts';
 import { waitForInFlight } from './in-flight.ts';
 import { metEarlierFence, operate } from './operate.ts';
 import { type LoadedPayment, notInLog, operationOf } from './payment-log.ts';
 import { CHANGE_KINDS } from './recovery/ask.ts';
 import { responseUnlessFenced } from './recovery/contradiction.ts';
-import { type Budget, BudgetSpent } from './request-budget.ts';
 import {
   type CommandResponse,
   type EarlierOperation,

@@ -1,43 +1,55 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import { openCheckRecord } from '../shared/check-record.ts';
+import { createRecorder } from '../audit/access-recorder.ts';
+import { openCheckRecord } from '../audit/check-record.ts';
+import type { Provider } from '../providers/port.ts';
+import {
+  forOwnOperations,
+  noteRejections,
+  REJECTIONS,
+  resilient,
+} from '../providers/resilience.ts';
+import { givesNotices, stripeNoticesOf } from '../providers/stripe/notices.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
-import { createRecorder } from '../shared/http/access-recorder.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
+import type { Identities } from '../shared/http/idempotency.ts';
+import type { Waiting } from '../shared/http/request-budget.ts';
 import { registerRoutes } from '../shared/http/route.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
-import { type KeyDocument, openKeyDocument } from '../shared/key-document.ts';
 import type { MerchantRules } from '../shared/payment/commands.ts';
+import { type KeyDocument, openKeyDocument } from '../shared/read-models/key-document.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { StartTimer } from '../shared/runtime/back-off.ts';
 import { type Config, merchantRules } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { createQueues } from '../shared/runtime/scheduling.ts';
-import { attentionItems, attentionSources, UNRESOLVED_AFTER_MS } from './attention/items.ts';
+import { readableDeliveries, type WebhookDeps } from '../webhooks/endpoints/requests.ts';
+import {
+  attentionItems,
+  attentionSources,
+  UNRESOLVED_AFTER_MS,
+} from './back-office/attention/items.ts';
+import { serviceSettings } from './back-office/by-hand/contract.ts';
+import {
+  createProviderAhead,
+  type ProviderAhead,
+} from './back-office/provider-ahead/provider-ahead.ts';
+import { providerAgrees, stillDiffers } from './back-office/reconcile/reconcile-payment.ts';
+import { openReconciling } from './back-office/reconcile/reconciling.ts';
+import type { ReconcilePaymentDeps } from './back-office/reconcile/routes.ts';
+import { openTurns } from './back-office/reconcile/turn.ts';
 import type { CommandDeps } from './deps.ts';
-import { readableDeliveries, type WebhookDeps } from './endpoints/requests.ts';
-import type { Identities } from './idempotency.ts';
 import { createInFlight } from './in-flight.ts';
 import { watchAttention, watchMetrics } from './metrics.ts';
-import { serviceSettings } from './operator/contract.ts';
 import { createPaymentLog } from './payment-log.ts';
-import type { Provider } from './provider/port.ts';
-import { forOwnOperations, noteRejections, REJECTIONS, resilient } from './provider/resilience.ts';
-import { createProviderAhead, type ProviderAhead } from './provider-ahead/provider-ahead.ts';
-import { providerAgrees, stillDiffers } from './reconcile/reconcile-payment.ts';
-import { openReconciling } from './reconcile/reconciling.ts';
-import type { ReconcilePaymentDeps } from './reconcile/routes.ts';
-import { openTurns } from './reconcile/turn.ts';
 import { askAboutNeverSent } from './recovery/contradiction.ts';
 import { onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
 import { followLogTail, type LogTail } from './recovery/log-tail.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
 import { createUnresolved } from './recovery/unresolved.ts';
 import { askAboutUntold, openElsewhereLook, untoldDisputes } from './recovery/untold.ts';
-import type { Waiting } from './request-budget.ts';
 import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
-import { givesNotices, stripeNoticesOf } from './stripe-notices.ts';
 
 export type CommandSideOptions = {
   config: Config;

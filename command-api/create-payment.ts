@@ -3,7 +3,16 @@
  * equal create that is unresolved, or a new payment), and gives a new one to operate.ts (gaps §6 to
  * §8). A payment's create has one operation id, that of its intent.
  */
+
+import type { CallDetails } from '../providers/port.ts';
+import {
+  type CreateIds,
+  createIdsUnder,
+  type Identities,
+  recognisedBy,
+} from '../shared/http/idempotency.ts';
 import type { Sender } from '../shared/http/request.ts';
+import { type Budget, BudgetSpent } from '../shared/http/request-budget.ts';
 import {
   type CardInput,
   CardSecret,
@@ -17,17 +26,14 @@ import { decide } from '../shared/payment/decide.ts';
 import { createOf, isFree, isOfSameRequest, type Recognised } from '../shared/payment/state.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
 import type { CommandDeps } from './deps.ts';
-import { type CreateIds, createIdsUnder, type Identities, recognisedBy } from './idempotency.ts';
 import { waitForInFlight } from './in-flight.ts';
 import { addressAgain, claimReference, stillClaims } from './merchant-reference.ts';
 import { metEarlierFence, nothingUnderKey, type OperationRequest, operate } from './operate.ts';
 import { type LoadedPayment, notInLog } from './payment-log.ts';
-import type { CallDetails } from './provider/port.ts';
 import { responseUnlessFenced } from './recovery/contradiction.ts';
 import { detailsOfHolders, type LongText } from './request/card-texts.ts';
 import type { CreateRequest } from './request/payment-request.ts';
 import { isLocal, RETURN_URL_NOT_PUBLIC } from './request/schemas.ts';
-import { type Budget, BudgetSpent } from './request-budget.ts';
 import {
   type CommandResponse,
   type EarlierOperation,

@@ -1,6 +1,6 @@
 import type { EventStore } from '../shared/event-store/port.ts';
+import type { Identities } from '../shared/http/idempotency.ts';
 import type { MerchantRules } from '../shared/payment/commands.ts';
-import type { Identities } from './idempotency.ts';
 import type { AskDeps } from './recovery/ask.ts';
 import type { Unresolved } from './recovery/unresolved.ts';
 

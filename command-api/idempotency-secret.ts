@@ -15,9 +15,9 @@ import {
   UnreadableStream,
 } from '../shared/event-store/errors.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
+import type { Identities } from '../shared/http/idempotency.ts';
 import { SECRET_CHANGES_STREAM } from '../shared/payment/audit-events.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
-import type { Identities } from './idempotency.ts';
 
 export class SecretRefused extends Error {
   override name = 'SecretRefused';

@@ -3,14 +3,15 @@
  * provider about such a call, or fences it. A call of this process holds its payment's queue;
  * another process's call is waited for by the age of its intent.
  */
+
+import type { ActionRequired } from '../providers/port.ts';
+import { type Budget, BudgetSpent } from '../shared/http/request-budget.ts';
 import { type Operation, unresolvedOperations } from '../shared/payment/state.ts';
 import { jittered, WIDE_JITTER, pause as wait } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import type { LoadedPayment, PaymentLog } from './payment-log.ts';
-import type { ActionRequired } from './provider/port.ts';
-import { type Budget, BudgetSpent } from './request-budget.ts';
 
 type WithEvents = Pick<LoadedPayment, 'events' | 'state'>;
 

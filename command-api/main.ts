@@ -1,6 +1,7 @@
 /** `npm run start:command-api`: the POST routes as a process of its own; any number may run. */
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
+import { createIdentities } from '../shared/http/idempotency.ts';
 import { buildApp } from '../shared/http/server/app.ts';
 import { closeGracefully, enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
@@ -10,11 +11,10 @@ import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
-import { addressKinds } from '../shared/webhooks/addresses.ts';
-import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/signer.ts';
+import { addressKinds } from '../webhooks/endpoints/addresses.ts';
+import { openWebhookSecret, WebhookSecretRefused } from '../webhooks/signer.ts';
 import { openCommandSide, openDocuments } from './compose.ts';
 import { providerState, readOnlyWarnings } from './health.ts';
-import { createIdentities } from './idempotency.ts';
 import { SecretRefused, withCheckedSecret } from './idempotency-secret.ts';
 import { openOuterProvider } from './open-provider.ts';
 

@@ -10,16 +10,16 @@
 import { expectedAfter, timeAfter } from '../shared/event-store/codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../shared/event-store/errors.ts';
 import type { RecordedEvent } from '../shared/event-store/port.ts';
+import type { Identities } from '../shared/http/idempotency.ts';
 import { contextOf, type Sender } from '../shared/http/request.ts';
+import { type Budget, BudgetSpent } from '../shared/http/request-budget.ts';
 import type { CreateCommand } from '../shared/payment/commands.ts';
 import { type ClaimEvent, isClaimEvent, referenceStreamOf } from '../shared/payment/events.ts';
 import { createOf, isOfSameRequest } from '../shared/payment/state.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
 import type { CommandDeps } from './deps.ts';
-import type { Identities } from './idempotency.ts';
 import { pauses } from './in-flight.ts';
 import type { LoadedPayment } from './payment-log.ts';
-import { type Budget, BudgetSpent } from './request-budget.ts';
 import {
   actionRequired,
   approved,

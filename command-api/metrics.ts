@@ -1,8 +1,8 @@
+import type { ResilientProvider } from '../providers/resilience.ts';
 import { within } from '../shared/runtime/back-off.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
-import type { attentionSources } from './attention/items.ts';
-import type { ResilientProvider } from './provider/resilience.ts';
-import type { ProviderAhead } from './provider-ahead/provider-ahead.ts';
+import type { attentionSources } from './back-office/attention/items.ts';
+import type { ProviderAhead } from './back-office/provider-ahead/provider-ahead.ts';
 import type { LogTail } from './recovery/log-tail.ts';
 import type { Unresolved } from './recovery/unresolved.ts';
 

@@ -1,8 +1,8 @@
+import { httpProvider } from '../providers/http/provider.ts';
+import type { Provider } from '../providers/port.ts';
+import { stripeProvider } from '../providers/stripe/provider.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { Logger } from '../shared/runtime/log.ts';
-import { httpProvider } from './provider/http/provider.ts';
-import type { Provider } from './provider/port.ts';
-import { stripeProvider } from './provider/stripe/provider.ts';
 
 const accountsOf = (merchants: NonNullable<Config['stripe']>['merchants']) =>
   new Map(

@@ -3,15 +3,16 @@
  * provider once with the intent's operation id and outside any retry loop, record the outcome,
  * respond. An operation that leaves the road without a recorded outcome is given to `unresolved`.
  */
+
+import type { ActionRequired, CallDetails, ProviderOutcome, Unknown } from '../providers/port.ts';
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import { contextOf, type Sender } from '../shared/http/request.ts';
+import { type Budget, BudgetSpent } from '../shared/http/request-budget.ts';
 import type { ChangeCommand, CreateCommand } from '../shared/payment/commands.ts';
 import { isFree, type Operation } from '../shared/payment/state.ts';
 import type { CommandDeps } from './deps.ts';
 import { type Executed, type LoadedPayment, operationOf } from './payment-log.ts';
-import type { ActionRequired, CallDetails, ProviderOutcome, Unknown } from './provider/port.ts';
 import { onNotice } from './recovery/later-results.ts';
-import { type Budget, BudgetSpent } from './request-budget.ts';
 import {
   actionRequired,
   type CommandResponse,

@@ -15,6 +15,7 @@ import {
   type RecordedPaymentEvent,
 } from '../shared/event-store/fold-stream.ts';
 import type { EventContext, EventStore, NewEvent } from '../shared/event-store/port.ts';
+import { type Budget, BudgetSpent, startBudget } from '../shared/http/request-budget.ts';
 import type {
   AuthenticateCommand,
   Command,
@@ -30,7 +31,6 @@ import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { jittered, pause, WIDE_JITTER } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
-import { type Budget, BudgetSpent, startBudget } from './request-budget.ts';
 
 export type LoadedPayment = {
   events: readonly RecordedPaymentEvent[];

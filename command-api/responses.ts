@@ -9,6 +9,12 @@ import {
   RETRY_LATER,
   statusOf,
 } from '../shared/http/errors.ts';
+import {
+  type Budget,
+  BudgetSpent,
+  type Waiting,
+  withinBudget,
+} from '../shared/http/request-budget.ts';
 import type {} from '../shared/http/server/app.ts';
 import { NOT_ALLOWED } from '../shared/payment/decide.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
@@ -16,7 +22,6 @@ import { actionBodyOf, bodyOf, failureBodyOf, foldReadModel } from '../shared/pa
 import { isFree, type Operation } from '../shared/payment/state.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { LoadedPayment } from './payment-log.ts';
-import { type Budget, BudgetSpent, type Waiting, withinBudget } from './request-budget.ts';
 
 export type CommandResponse = {
   status: number;

@@ -1,10 +1,12 @@
 /** The order of checks is gaps §1. Up to existence nothing is stored and no provider is called. */
 import type { FastifyReply } from 'fastify';
+import { STRIPE_WEBHOOK_ROUTES, type StripeWebhookDeps } from '../providers/stripe/notices.ts';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
 import { isUnreadableOf } from '../shared/event-store/fold-stream.ts';
 import { reject } from '../shared/http/errors.ts';
 import { PaymentFailureResponse, PaymentResponse } from '../shared/http/payment-schemas.ts';
 import { type Sender, senderOf } from '../shared/http/request.ts';
+import { startBudget } from '../shared/http/request-budget.ts';
 import {
   asJson,
   type Input,
@@ -18,22 +20,22 @@ import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { looksLikeCard, textsHoldCard } from '../shared/runtime/card-numbers.ts';
 import { onError } from '../shared/runtime/error-text.ts';
-import { ATTENTION_ROUTES, type AttentionApi } from './attention/routes.ts';
-import { type ChangeKind, changePayment, earlierChange } from './change-payment.ts';
-import { createPayment, earlierCreate, uniqueReferenceOf } from './create-payment.ts';
-import type { CommandDeps } from './deps.ts';
-import type { WebhookDeps } from './endpoints/requests.ts';
-import { WEBHOOK_ROUTES } from './endpoints/routes.ts';
-import { OPERATOR_ROUTES, type OperatorDeps } from './operator/routes.ts';
-import { type LoadedPayment, notInLog } from './payment-log.ts';
-import type { ProviderAhead, ReadOnly } from './provider-ahead/provider-ahead.ts';
-import { ACKNOWLEDGE_ROUTES, type AcknowledgeDeps } from './provider-ahead/routes.ts';
+import type { WebhookDeps } from '../webhooks/endpoints/requests.ts';
+import { WEBHOOK_ROUTES } from '../webhooks/endpoints/routes.ts';
+import { ATTENTION_ROUTES, type AttentionApi } from './back-office/attention/routes.ts';
+import { OPERATOR_ROUTES, type OperatorDeps } from './back-office/by-hand/routes.ts';
+import type { ProviderAhead, ReadOnly } from './back-office/provider-ahead/provider-ahead.ts';
+import { ACKNOWLEDGE_ROUTES, type AcknowledgeDeps } from './back-office/provider-ahead/routes.ts';
 import {
   RECONCILE_PAYMENT_ROUTES,
   RECONCILE_ROUTES,
   type ReconcileDeps,
   type ReconcilePaymentDeps,
-} from './reconcile/routes.ts';
+} from './back-office/reconcile/routes.ts';
+import { type ChangeKind, changePayment, earlierChange } from './change-payment.ts';
+import { createPayment, earlierCreate, uniqueReferenceOf } from './create-payment.ts';
+import type { CommandDeps } from './deps.ts';
+import { type LoadedPayment, notInLog } from './payment-log.ts';
 import {
   CaptureRequest,
   type ChangeContent,
@@ -45,9 +47,7 @@ import {
   readVoid,
 } from './request/read-request.ts';
 import { PaymentRequest } from './request/schemas.ts';
-import { startBudget } from './request-budget.ts';
 import { type RespondDeps, respondInBudget } from './responses.ts';
-import { STRIPE_WEBHOOK_ROUTES, type StripeWebhookDeps } from './stripe-notices.ts';
 
 export type CommandApi = RespondDeps & {
   readModels: Pick<ReadModelsReader, 'get'>;

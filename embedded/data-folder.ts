@@ -14,11 +14,11 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { LogMisfit, SealFileRefused } from '../projector/errors.ts';
-import { LEDGER_VERSION } from '../provider-simulator/ledger.ts';
+import { LEDGER_VERSION } from '../providers/simulator/ledger.ts';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import { SCHEMA_VERSION } from '../shared/event-store/sqlite/schema.ts';
-import { KEY_DOCUMENTS } from '../shared/key-document.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
+import { KEY_DOCUMENTS } from '../shared/read-models/key-document.ts';
 import { firstLineOf, isDiskFull, orElse } from '../shared/runtime/error-text.ts';
 import {
   addPrivateFile,

@@ -6,7 +6,7 @@ import { CONSOLE_PATH } from '../shared/http/pages.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { DataFolderRefused } from '../shared/runtime/private-files.ts';
 import { runProcess } from '../shared/runtime/process-life.ts';
-import { WebhookSecretRefused } from '../shared/webhooks/signer.ts';
+import { WebhookSecretRefused } from '../webhooks/signer.ts';
 import { openService } from './compose.ts';
 import { asDataFolderRefused, openDataFolder } from './data-folder.ts';
 

@@ -1,23 +1,23 @@
+import type { RunningHash } from '../audit/seals/running-hash.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { BackOff } from '../shared/runtime/back-off.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { isTracing } from '../shared/runtime/tracing.ts';
-import { createComparisons } from './comparisons.ts';
-import { StandingBy } from './errors.ts';
-import { type Freshness, trackFreshness } from './freshness.ts';
-import { watchCheckpoint } from './lag.ts';
-import { keepLease, type Lease } from './lease.ts';
-import { createProjection, type Projection } from './projection.ts';
-import { createRebuilds, type RebuildRequest, type RebuildResult } from './rebuild.ts';
-import type { RunningHash } from './seals/running-hash.ts';
+import { watchCheckpoint } from '../shared/subscription/lag.ts';
+import { keepLease, type Lease } from '../shared/subscription/lease.ts';
 import {
   checkBeforeStart,
   rejectMisfit,
   runSubscription,
   type Subscriber,
-} from './subscription.ts';
+} from '../shared/subscription/subscription.ts';
+import { createComparisons } from './comparisons.ts';
+import { StandingBy } from './errors.ts';
+import { type Freshness, trackFreshness } from './freshness.ts';
+import { createProjection, type Projection } from './projection.ts';
+import { createRebuilds, type RebuildRequest, type RebuildResult } from './rebuild.ts';
 import { tracedProjection } from './traces.ts';
 
 export type ProjectorOptions = {

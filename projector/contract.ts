@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { named, noteText, parameters, REQUIRED, requiredOr } from '../shared/http/fields.ts';
-import { RELAY_STATES } from './relay/status.ts';
+import { RELAY_STATES } from '../topics/status.ts';
 
 const time = () => z.string().meta({ format: 'date-time' });
 

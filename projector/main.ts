@@ -10,7 +10,7 @@ import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
-import { WebhookSecretRefused } from '../shared/webhooks/signer.ts';
+import { WebhookSecretRefused } from '../webhooks/signer.ts';
 import { LogMisfit } from './errors.ts';
 import { openProjectorSide } from './open.ts';
 

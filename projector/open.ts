@@ -1,5 +1,8 @@
 /** The projector's side: sealer, projector, relay, deliverer, scheduled verification, and their routes. */
 import type { FastifyInstance } from 'fastify';
+import { openSealer } from '../audit/seals/open.ts';
+import type { Sealer } from '../audit/seals/sealer.ts';
+import { openVerification } from '../audit/verification-schedule.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { numberOf } from '../shared/event-store/scan-log.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
@@ -9,17 +12,14 @@ import type { Config } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { noFiles } from '../shared/runtime/process-life.ts';
-import type { DeliveryStore } from '../shared/webhooks/delivery-store/port.ts';
-import { openWebhookSecret } from '../shared/webhooks/signer.ts';
+import { openRelay, topicPrefixOf } from '../topics/open-relay.ts';
+import { relayState, watchRelayMetrics } from '../topics/status.ts';
+import { openDeliverer } from '../webhooks/delivery/open.ts';
+import { openWebhookSecret } from '../webhooks/signer.ts';
+import type { DeliveryStore } from '../webhooks/store/port.ts';
 import { type Projector, startProjector } from './compose.ts';
-import { openDeliverer } from './deliverer/open.ts';
 import type { Freshness } from './freshness.ts';
-import { openRelay, topicPrefixOf } from './relay/open-relay.ts';
-import { relayState, watchRelayMetrics } from './relay/status.ts';
 import { registerProjectorApi } from './routes.ts';
-import { openSealer } from './seals/open.ts';
-import type { Sealer } from './seals/sealer.ts';
-import { openVerification } from './verification/schedule.ts';
 
 const projectionState = async (projector: Pick<Projector, 'status' | 'isCaughtUp'>) => {
   const { state, parked, stuck, error } = projector.status();

@@ -21,8 +21,8 @@ import type {
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { oneAfterAnother, slicesOf } from '../shared/runtime/scheduling.ts';
+import { checkpointHashOf } from '../shared/subscription/subscription.ts';
 import type { Freshness } from './freshness.ts';
-import { checkpointHashOf } from './subscription.ts';
 
 /** `readModel` is the last good one; `poison` is the event that stopped the payment. */
 type Folded = {

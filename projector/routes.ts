@@ -1,13 +1,11 @@
 /** The routes of the projector: those for operators (scope `ops:admin`), and the export of auditors. */
 import type { FastifyInstance } from 'fastify';
 import { EXPORT_ROUTES, type ExportDeps, type Exporting } from '../audit/export.ts';
+import { LOG_ROUTES, type LogStatusDeps } from '../audit/log-status-routes.ts';
 import { openReading } from '../audit/routes.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { joinRoutes, type RoutesOf, registerRoutes } from '../shared/http/route.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
-import { LOG_ROUTES, type LogStatusDeps } from './log-routes.ts';
-import { PARKED_ROUTES, type ParkedDeps } from './parked-routes.ts';
-import { PROJECTION_ROUTES, type ProjectionDeps } from './projection-routes.ts';
 import {
   openTopics,
   RELAY_PARKED_ROUTES,
@@ -15,7 +13,9 @@ import {
   TOPIC_ROUTES,
   type TopicDeps,
   type TopicOptions,
-} from './relay/topic-routes.ts';
+} from '../topics/topic-routes.ts';
+import { PARKED_ROUTES, type ParkedDeps } from './parked-routes.ts';
+import { PROJECTION_ROUTES, type ProjectionDeps } from './projection-routes.ts';
 
 export const PROJECTOR_ROUTES: RoutesOf<
   'projector',

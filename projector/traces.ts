@@ -10,8 +10,8 @@ import {
   type SpanContext,
   startSpan,
 } from '../shared/runtime/tracing.ts';
-import type { SendOutcome } from './deliverer/send.ts';
-import { type EventFeed, type FeedMessage, topicName } from './event-feed/port.ts';
+import { type EventFeed, type FeedMessage, topicName } from '../topics/port.ts';
+import type { SendOutcome } from '../webhooks/delivery/send.ts';
 import type { Projection } from './projection.ts';
 
 /** Later a delivery is a trace of its own, linked to the event's. */

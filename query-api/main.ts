@@ -1,22 +1,23 @@
 /** `npm run start:query-api`: the GET routes and the audit routes as a process; any number may run. */
+
+import { openCheckRecord, resultOfBreaks } from '../audit/check-record.ts';
 import { registerAuditApi } from '../audit/routes.ts';
+import { logBreak } from '../audit/verify-log.ts';
 import { registerConsole } from '../console/routes.ts';
-import { openCheckRecord, resultOfBreaks } from '../shared/check-record.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
-import { logBreak } from '../shared/event-store/verify-log.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp } from '../shared/http/server/app.ts';
 import { closeGracefully, enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
-import { openKeyDocument } from '../shared/key-document.ts';
 import { openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { logDamage } from '../shared/read-models/damage.ts';
 import { searchedOnceFilled } from '../shared/read-models/filled.ts';
+import { openKeyDocument } from '../shared/read-models/key-document.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
-import { openWebhookSecret, WebhookSecretRefused } from '../shared/webhooks/signer.ts';
+import { openWebhookSecret, WebhookSecretRefused } from '../webhooks/signer.ts';
 import { behindTheStream } from './get-payment.ts';
 import { registerQueryApi } from './routes.ts';
 

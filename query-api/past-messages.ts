@@ -2,7 +2,7 @@
 import { pastBy } from '../audit/log.ts';
 import { followPaymentStates, type PaymentStates } from '../shared/event-store/payment-states.ts';
 import type { LogEvent } from '../shared/event-store/port.ts';
-import { isWanted, messageAt } from '../shared/webhooks/message.ts';
+import { isWanted, messageAt } from '../webhooks/message.ts';
 
 type Wanted = { eventTypes?: readonly string[] | undefined };
 

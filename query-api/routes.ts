@@ -17,7 +17,7 @@ import { inTurn } from '../shared/http/server/shares.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
 import type { PaymentDocument } from '../shared/read-models/port.ts';
 import { onError } from '../shared/runtime/error-text.ts';
-import type { WebhookSecret } from '../shared/webhooks/signer.ts';
+import type { WebhookSecret } from '../webhooks/signer.ts';
 import { registerDocs } from './docs/routes.ts';
 import { getPayment, type QueryDeps } from './get-payment.ts';
 import { ListParameters, listPayments } from './list-payments.ts';

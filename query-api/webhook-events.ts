@@ -11,8 +11,8 @@ import { parameters, parameterText } from '../shared/http/fields.ts';
 import { type RoutesOf, routeWith } from '../shared/http/route.ts';
 import { type Streams, serverSent } from '../shared/http/server/streams.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
-import { SUBSCRIBABLE_TYPES } from '../shared/webhooks/message.ts';
-import { listenKey, secretTextOf, type WebhookSecret } from '../shared/webhooks/signer.ts';
+import { SUBSCRIBABLE_TYPES } from '../webhooks/message.ts';
+import { listenKey, secretTextOf, type WebhookSecret } from '../webhooks/signer.ts';
 import { messageText } from './past-messages.ts';
 
 export type WebhookEventDeps = {

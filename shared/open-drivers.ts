@@ -1,4 +1,7 @@
 /** Chooses drivers by the settings; a server's client is loaded only where it is used, for its cost. */
+
+import type { DeliveryStore } from '../webhooks/store/port.ts';
+import { sqliteDeliveries } from '../webhooks/store/sqlite.ts';
 import { AppendOutcomeUnknown, StoreUnavailable } from './event-store/errors.ts';
 import type { EventStore, Position } from './event-store/port.ts';
 import { openSqliteEventStore } from './event-store/sqlite/event-store.ts';
@@ -8,8 +11,6 @@ import type { Config } from './runtime/config.ts';
 import type { Log } from './runtime/log.ts';
 import type { Metrics } from './runtime/metrics.ts';
 import { isTracing, withSpan } from './runtime/tracing.ts';
-import type { DeliveryStore } from './webhooks/delivery-store/port.ts';
-import { sqliteDeliveries } from './webhooks/delivery-store/sqlite.ts';
 
 const familyOf = (stream: string): string => stream.split('-', 1)[0] ?? '';
 
@@ -122,5 +123,5 @@ type Place = { config: Pick<Config, 'mongoUrl'>; fileOf(name: string): string };
 
 export const openDeliveries = async ({ config, fileOf }: Place): Promise<DeliveryStore> => {
   if (config.mongoUrl === undefined) return sqliteDeliveries(fileOf('webhook-deliveries.sqlite'));
-  return (await import('./webhooks/delivery-store/mongodb.ts')).mongoDeliveries(config.mongoUrl);
+  return (await import('../webhooks/store/mongodb.ts')).mongoDeliveries(config.mongoUrl);
 };

@@ -1,6 +1,6 @@
 /** `payments cards`: the numbers that the simulated provider knows (gaps §13). */
 import type { Command } from 'commander';
-import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
+import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
 import { type Format, formatOption, verb } from '../options.ts';
 import { print, printJson, table } from '../output.ts';
 

@@ -1,7 +1,7 @@
 /** `--set path=value`: fields of a create request by their path, checked before the first request. */
 import { z } from 'zod';
 import { PaymentRequest } from '../../command-api/request/schemas.ts';
-import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
+import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
 import { orElse } from '../../shared/runtime/error-text.ts';
 import { CommandFailed } from '../output.ts';
 

@@ -3,6 +3,13 @@
  * out (gaps §7). An operation is never sent again; an unknown outcome never becomes a failed one.
  * Any number of processes may ask: the exact revision lets one of them record.
  */
+
+import {
+  type ActionRequired,
+  AT_WORK,
+  type OperationQuestion,
+  type Provider,
+} from '../../providers/port.ts';
 import type { FinalOutcomeDetails } from '../../shared/payment/commands.ts';
 import {
   authorizationOf,
@@ -14,12 +21,6 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import type { Queues } from '../../shared/runtime/scheduling.ts';
 import { type InFlight, intentTimeOf } from '../in-flight.ts';
 import { BY_RECOVERY, type LoadedPayment, operationOf, type PaymentLog } from '../payment-log.ts';
-import {
-  type ActionRequired,
-  AT_WORK,
-  type OperationQuestion,
-  type Provider,
-} from '../provider/port.ts';
 
 export type AskDeps = {
   paymentLog: PaymentLog;

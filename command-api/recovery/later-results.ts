@@ -2,6 +2,9 @@
  * A notice is a reason to ask, never the truth (gaps §15). Old authorizations are polled too, and the
  * merchant is told once of those that end soon (gaps §24).
  */
+
+import { OTHER_PROVIDER, type PaymentQuestion } from '../../providers/port.ts';
+import { startBudget } from '../../shared/http/request-budget.ts';
 import type { LaterCommand } from '../../shared/payment/commands.ts';
 import type { PaymentResponse } from '../../shared/payment/payment-response.ts';
 import { authorizationOf, type PaymentState, providerOf } from '../../shared/payment/state.ts';
@@ -20,8 +23,6 @@ import {
 import { newOperationId } from '../../shared/runtime/ids.ts';
 import type { CommandDeps } from '../deps.ts';
 import { type LoadedPayment, RECORD_BUDGET_MS } from '../payment-log.ts';
-import { OTHER_PROVIDER, type PaymentQuestion } from '../provider/port.ts';
-import { startBudget } from '../request-budget.ts';
 
 /** `unknown`: the provider did not say. `at other provider`: not asked (ADR-0247). */
 type AfterAsking = 'recorded' | 'nothing new' | 'unknown payment' | 'unknown' | 'at other provider';

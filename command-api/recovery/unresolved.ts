@@ -5,6 +5,7 @@
  */
 import { FOREIGN } from '../../shared/event-store/chain.ts';
 import { StreamNotWhole, UnreadableStream } from '../../shared/event-store/errors.ts';
+import type { Budget } from '../../shared/http/request-budget.ts';
 import {
   createOf,
   isOtherProvider,
@@ -17,7 +18,6 @@ import {
 import type { StartTimer } from '../../shared/runtime/back-off.ts';
 import { type InFlight, intentTimeOf, waitForInFlight } from '../in-flight.ts';
 import type { LoadedPayment } from '../payment-log.ts';
-import type { Budget } from '../request-budget.ts';
 import { type AskDeps, confirmByAsking, resolveByAsking } from './ask.ts';
 import { type Attempted, createRetrySchedules, type FailedAttempt } from './retry-schedule.ts';
 

@@ -1,8 +1,9 @@
 /** What the provider knows and no notice told: looked for by the schedule of the comparison (gaps §15). */
+
+import type { KnownDispute } from '../../providers/port.ts';
 import { type PaymentState, unresolvedOperations } from '../../shared/payment/state.ts';
+import { unavailable } from '../back-office/reconcile/reconcile.ts';
 import type { CommandDeps } from '../deps.ts';
-import type { KnownDispute } from '../provider/port.ts';
-import { unavailable } from '../reconcile/reconcile.ts';
 import { askAndLog } from './later-results.ts';
 
 /** What a comparison found and no notice told: true where it is recorded now. Never throws. */

@@ -7,7 +7,7 @@ import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import { METADATA_NAME, type PaymentDetails } from '../../shared/payment/fields.ts';
 import { longRuns } from '../../shared/runtime/card-numbers.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
-import { writtenUrl } from '../../shared/webhooks/addresses.ts';
+import { writtenUrl } from '../../webhooks/endpoints/addresses.ts';
 import { type LongText, searchTexts } from './card-texts.ts';
 import {
   BODY_NOT_OBJECT,

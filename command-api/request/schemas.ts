@@ -33,7 +33,7 @@ import {
   NOT_PUBLIC,
   urlProblem,
   writtenUrl,
-} from '../../shared/webhooks/addresses.ts';
+} from '../../webhooks/endpoints/addresses.ts';
 
 export const RETURN_URL_NOT_PUBLIC = `paymentMethod.card.authentication.returnUrl ${NOT_PUBLIC}`;
 

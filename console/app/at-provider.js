@@ -2,7 +2,7 @@
 import { money, numberOf, pathOf } from './format.js';
 import { html, Raw, Shown, Table } from './parts.js';
 
-/** @typedef {import('../../command-api/reconcile/contract.ts').PaymentReconciliation} Reconciliation */
+/** @typedef {import('../../command-api/back-office/reconcile/contract.ts').PaymentReconciliation} Reconciliation */
 /** @typedef {Reconciliation['operations'][number]} Compared */
 
 /** A sign and words for each finding: colour is never the only sign. */

@@ -5,8 +5,8 @@ import { duration, numberOf, utc } from './format.js';
 import { html, Raw, Shown, Table, Time } from './parts.js';
 import { hasScope } from './session.js';
 
-/** @typedef {import('../../command-api/endpoints/contract.ts').WebhookEndpoint & { merchantId?: string }} Endpoint */
-/** @typedef {import('../../command-api/endpoints/contract.ts').WebhookAttemptList['attempts'][number]} Attempt */
+/** @typedef {import('../../webhooks/endpoints/contract.ts').WebhookEndpoint & { merchantId?: string }} Endpoint */
+/** @typedef {import('../../webhooks/endpoints/contract.ts').WebhookAttemptList['attempts'][number]} Attempt */
 
 const OWN_ENDPOINTS = '/api/v1/webhook-endpoints';
 const ALL_ENDPOINTS = '/ops/v1/webhook-endpoints';

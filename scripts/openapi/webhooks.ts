@@ -1,7 +1,7 @@
 /** The messages that webhook endpoints are sent, for the document of merchants (docs/webhooks.md). */
 import { z } from 'zod';
 import { PaymentResponse } from '../../shared/http/payment-schemas.ts';
-import { DISABLED_TYPE, SUBSCRIBABLE_TYPES, TEST_TYPE } from '../../shared/webhooks/message.ts';
+import { DISABLED_TYPE, SUBSCRIBABLE_TYPES, TEST_TYPE } from '../../webhooks/message.ts';
 import type { Part } from './document.ts';
 
 const messageOf = (types: readonly string[], data: Record<string, z.ZodType>) =>

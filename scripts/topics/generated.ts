@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { z } from 'zod';
-import { PARTITIONS_DEFAULT, type Topic, topicName } from '../../projector/event-feed/port.ts';
+import { PAYMENT_EVENT_TYPES } from '../../shared/payment/payment-events.ts';
+import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings/table.ts';
+import { PARTITIONS_DEFAULT, type Topic, topicName } from '../../topics/port.ts';
 import {
   envelope,
   MESSAGE_VERSIONS,
@@ -11,9 +13,7 @@ import {
   publicEventData,
   publicSealData,
   publicState,
-} from '../../projector/event-feed/schemas.ts';
-import { PAYMENT_EVENT_TYPES } from '../../shared/payment/payment-events.ts';
-import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings/table.ts';
+} from '../../topics/schemas.ts';
 
 const MEANINGS: Partial<Record<MessageType, string>> = parse(
   readFileSync(join(import.meta.dirname, 'meanings.yaml'), 'utf8'),

@@ -1,6 +1,6 @@
 /**
  * The rules: which events a command leads to in a state, or why it is refused. Pure and total: every
- * pair has one decision (test/domain/decide-table.ts). An operation id that the state knows yields no
+ * pair has one decision (test/payment/decide-table.ts). An operation id that the state knows yields no
  * events, so every command is safe to repeat.
  */
 import type {

@@ -1,8 +1,8 @@
 /** ADR-0011: every read by an auditor is recorded, and a read that cannot be recorded is rejected. */
 import { describe, expect, test } from '@jest/globals';
 import type { FastifyRequest } from 'fastify';
+import { createRecorder } from '../../audit/access-recorder.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
-import { createRecorder } from '../../shared/http/access-recorder.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 
 const principal = { merchantId: 'm_1', actor: 'auditor', scopes: undefined };

@@ -1,12 +1,8 @@
 /** The audit routes over a real event store: their responses and their errors (docs/audit.md). */
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { LINES_START } from '../../audit/export-lines.ts';
+import { hasGoodSignature, type Manifest, manifestShape } from '../../audit/manifest.ts';
 import { hashOf } from '../../shared/event-store/chain.ts';
-import {
-  hasGoodSignature,
-  type Manifest,
-  manifestShape,
-} from '../../shared/event-store/manifest.ts';
 import { eventsOf, NDJSON, openAuditStory, type TimelineEvent } from '../support/audit-story.ts';
 import {
   expectError,

@@ -83,7 +83,7 @@ describe('--version', () => {
   });
 
   test('of a main, which then does not start', () => {
-    const args = [LAUNCHER, 'provider-simulator/main.ts', '--version'];
+    const args = [LAUNCHER, 'providers/simulator/main.ts', '--version'];
     const { status, stdout, stderr } = spawnSync(NODE, args, { encoding: 'utf8', env: cleanEnv() });
     expect([status, stdout, stderr]).toEqual([0, line, '']);
   });

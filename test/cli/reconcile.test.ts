@@ -1,7 +1,10 @@
 /** `payments reconcile`: which of its options go together, and the next step for each kind of difference. */
 import { expect, test } from '@jest/globals';
 import { failureOf } from '../../cli/reconcile.ts';
-import { DIFFERENCE_KINDS, type Difference } from '../../command-api/reconcile/differences.ts';
+import {
+  DIFFERENCE_KINDS,
+  type Difference,
+} from '../../command-api/back-office/reconcile/differences.ts';
 import { runCli } from '../support/cli.ts';
 
 type Kind = Difference['kind'];

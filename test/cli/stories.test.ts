@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { withOverrides } from '../../cli/dev/overrides.ts';
 import { SCENARIO_NAMES } from '../../cli/dev/scenarios.ts';
-import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
+import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
 import { runCli } from '../support/cli.ts';
 import { httpServer } from '../support/faulty-server.ts';
 import { type ServiceHere, startServiceHere } from '../support/service-here.ts';

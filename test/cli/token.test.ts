@@ -3,7 +3,7 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
-import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
+import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
 import { openLocalKeys } from '../../shared/http/auth/local-keys.ts';
 import { runCli } from '../support/cli.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

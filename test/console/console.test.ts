@@ -1,6 +1,6 @@
 /**
  * The console in a real browser, on a service with payments of every kind: the first story of
- * docs/console.md, told to the end, and its readers. test/long/console-keyboard.test.ts tells all stories.
+ * docs/console.md, told to the end, and its readers. test/console/console-keyboard.long.test.ts tells all stories.
  */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

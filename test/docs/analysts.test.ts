@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SCENARIO_NAMES } from '../../cli/dev/scenarios.ts';
-import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
+import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
 import { runCli } from '../support/cli.ts';
 import { type InProcess, idOf, openInProcess, PAYMENTS, token } from '../support/in-process.ts';
 import { type Body, ROOT } from '../support/service.ts';

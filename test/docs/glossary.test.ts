@@ -19,8 +19,8 @@ const PAGES_OF_THEIR_OWN = [
   'CHANGELOG.md',
   'test/docs/glossary.test.ts',
   'shared/payment/upcast.ts',
-  'test/domain/stored-events/PaymentAuthorized.v1.old-names.json',
-  'test/domain/stored-events/PaymentRefundDeclined.v1.old-names.json',
+  'test/payment/stored-events/PaymentAuthorized.v1.old-names.json',
+  'test/payment/stored-events/PaymentRefundDeclined.v1.old-names.json',
 ];
 const CODE = /\.(ts|js|cjs|mjs)$/;
 /** What runs in production; tests, scripts and pages measure and show figures. */

@@ -1,7 +1,7 @@
 /** Tables that an operator or a merchant relies on name everything that there is. */
 import { expect, test } from '@jest/globals';
 import { settings } from '../../shared/runtime/settings/table.ts';
-import { SUBSCRIBABLE_TYPES } from '../../shared/webhooks/message.ts';
+import { SUBSCRIBABLE_TYPES } from '../../webhooks/message.ts';
 import { projectFiles, textOf } from '../support/project-files.ts';
 
 const sectionOf = (page: string, title: string): string =>

@@ -4,7 +4,7 @@ import { createPublicKey, generateKeyPairSync, type KeyObject, verify } from 'no
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { makeRotation, makeSeal, publicKeyOf, signHead } from '../../shared/event-store/seals.ts';
+import { makeRotation, makeSeal, publicKeyOf, signHead } from '../../audit/seals/seals.ts';
 import { runCli } from '../support/cli.ts';
 import { type InProcess, openInProcess, SECRET } from '../support/in-process.ts';
 import { ROOT } from '../support/service.ts';

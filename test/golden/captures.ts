@@ -9,7 +9,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Webhook } from 'standardwebhooks';
-import type { Provider } from '../../command-api/provider/port.ts';
+import type { Provider } from '../../providers/port.ts';
 import { runCli } from '../support/cli.ts';
 import { type InProcess, openInProcess, signToken, token } from '../support/in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

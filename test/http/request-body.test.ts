@@ -2,18 +2,18 @@
 import { describe, expect, test } from '@jest/globals';
 import Fastify from 'fastify';
 import { SearchParameters } from '../../audit/parameters.ts';
-import { WebhookEndpointRequest } from '../../command-api/endpoints/contract.ts';
-import { ResolveRequest } from '../../command-api/operator/contract.ts';
-import { cleanCode } from '../../command-api/provider/transport.ts';
+import { ResolveRequest } from '../../command-api/back-office/by-hand/contract.ts';
 import { textsOf } from '../../command-api/request/card-texts.ts';
 import { AMOUNTS } from '../../command-api/request/json.ts';
 import { parseCreate } from '../../command-api/request/payment-request.ts';
 import { readCreate } from '../../command-api/request/read-request.ts';
 import payment from '../../examples/payment.json' with { type: 'json' };
+import { cleanCode } from '../../providers/transport.ts';
 import { cursorOf } from '../../shared/http/cursor.ts';
 import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
 import { parseText, textOf } from '../../shared/runtime/json.ts';
 import { receivedTraceparent } from '../../shared/runtime/tracing.ts';
+import { WebhookEndpointRequest } from '../../webhooks/endpoints/contract.ts';
 
 /** The JSON value of a text that is a whole body. */
 const json = (text: string) => {

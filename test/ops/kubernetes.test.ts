@@ -7,7 +7,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { parse, parseAllDocuments } from 'yaml';
-import { newSealingKey } from '../../projector/seals/key.ts';
+import { newSealingKey } from '../../audit/seals/key.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import type { Mode } from '../../shared/runtime/settings/table.ts';
 import { projectFiles, textOf } from '../support/project-files.ts';

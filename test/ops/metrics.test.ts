@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
-import { ATTENTION_REASONS } from '../../command-api/attention/contract.ts';
+import { ATTENTION_REASONS } from '../../command-api/back-office/attention/contract.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { VERSION } from '../../shared/runtime/version.ts';
 import { testUnless } from '../support/describe-driver.ts';

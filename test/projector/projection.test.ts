@@ -8,7 +8,7 @@ import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openBeforeEach } from '../contract/read-models/opened.ts';
+import { openBeforeEach } from '../read-models/opened.ts';
 import { describeDriver } from '../support/describe-driver.ts';
 import { foldOf, readModelOf } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';

@@ -8,7 +8,7 @@ import { type RebuildProgress, rebuild } from '../../projector/rebuild.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { createRowCheck, rowOf } from '../../shared/read-models/document-row.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openBeforeEach } from '../contract/read-models/opened.ts';
+import { openBeforeEach } from '../read-models/opened.ts';
 import { describeDriver } from '../support/describe-driver.ts';
 import { appendLife, foldOf, readModelOf } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';

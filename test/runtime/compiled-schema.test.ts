@@ -10,7 +10,7 @@ import { compileSchema } from '../../shared/runtime/compiled-schema.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 
 /** Of every type and version of event, as they are stored. */
-const EVENTS = new URL('../domain/stored-events/', import.meta.url);
+const EVENTS = new URL('../payment/stored-events/', import.meta.url);
 const examplesOf = (type: EventType): object[] =>
   readdirSync(EVENTS)
     .filter((name) => name.startsWith(`${type}.`))

@@ -32,7 +32,7 @@ export const runCommandOf = (
   return runCli(args.split(' '), env);
 };
 
-/** npx takes longer than the command that it runs; test/e2e/pages.test.ts uses npx itself. */
+/** npx takes longer than the command that it runs; test/console/pages.processes.test.ts uses npx itself. */
 const NPX = 'npx() { shift; node_modules/.bin/node cli/payments.mjs "$@"; }';
 
 /** Runs commands in a shell to their end. */

@@ -1,7 +1,8 @@
 /** The embedded service that dies at the point of the environment's `CRASH_AT`. */
-import type { Provider } from '../../command-api/provider/port.ts';
+
 import { openService } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
+import type { Provider } from '../../providers/port.ts';
 import { runProcess } from '../../shared/runtime/process-life.ts';
 import { type CrashPoint, dyingAt } from './crash-points.ts';
 import { providerFaults } from './faults-on-demand.ts';

@@ -2,12 +2,7 @@
  * A provider and read models that go wrong on demand. Neither is a mock: each stands before the real
  * one, which does the work, and loses, delays or refuses what passes through.
  */
-import type {
-  NotSent,
-  Opened,
-  Provider,
-  ProviderOperation,
-} from '../../command-api/provider/port.ts';
+import type { NotSent, Opened, Provider, ProviderOperation } from '../../providers/port.ts';
 import type { LaterResult } from '../../shared/payment/commands.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 

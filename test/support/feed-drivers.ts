@@ -1,7 +1,7 @@
 /** The drivers of the event-feed port, for test/contract/event-feed. */
 import { Kafka, logLevel } from 'kafkajs';
-import { kafkaFeed } from '../../projector/event-feed/kafka.ts';
-import { type EventFeed, type Topic, topicName } from '../../projector/event-feed/port.ts';
+import { kafkaFeed } from '../../topics/kafka/kafka.ts';
+import { type EventFeed, type Topic, topicName } from '../../topics/port.ts';
 import type { Driver } from './describe-driver.ts';
 import { memoryFeed } from './memory-feed.ts';
 import { until } from './until.ts';

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from '@jest/globals';
-import { openSimulator } from '../../provider-simulator/simulator.ts';
+import { openSimulator } from '../../providers/simulator/simulator.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';

@@ -7,7 +7,7 @@ import type {
   OperationQuestion,
   Provider,
   ProviderOperation,
-} from '../../command-api/provider/port.ts';
+} from '../../providers/port.ts';
 
 /** What providers have opened and approved, by operation id. */
 export type References = Map<string, string>;

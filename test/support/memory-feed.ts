@@ -1,4 +1,6 @@
 /** The event-feed port in memory, with its promises kept and a broker's faults at hand. */
+
+import type { KeyDocument } from '../../shared/read-models/key-document.ts';
 import {
   type EventFeed,
   type FeedMessage,
@@ -7,8 +9,7 @@ import {
   PARTITIONS_DEFAULT,
   type Partitions,
   type Topic,
-} from '../../projector/event-feed/port.ts';
-import type { KeyDocument } from '../../shared/key-document.ts';
+} from '../../topics/port.ts';
 
 export type MemoryFeed = EventFeed & {
   /** Another client of the same broker. */

@@ -3,7 +3,7 @@
  * that does not. It has no record of its own of what it opened, and says of a create without a
  * reference that it was never carried out, which is true only as long as the log is believed.
  */
-import type { OperationQuestion, Provider } from '../../command-api/provider/port.ts';
+import type { OperationQuestion, Provider } from '../../providers/port.ts';
 
 const isCreate = (kind: OperationQuestion['kind']): boolean =>
   kind === 'AUTHORIZE' || kind === 'SALE';

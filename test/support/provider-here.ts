@@ -1,7 +1,7 @@
 /** The simulator over HTTP in this process, over a ledger file, as the provider of a service. */
 import type { AddressInfo } from 'node:net';
-import { simulatorServer } from '../../provider-simulator/server.ts';
-import { openSimulation } from '../../provider-simulator/simulation.ts';
+import { simulatorServer } from '../../providers/simulator/server.ts';
+import { openSimulation } from '../../providers/simulator/simulation.ts';
 
 export const providerHere = async (ledgerFile: string, token?: string) => {
   const simulation = openSimulation(ledgerFile);

@@ -1,5 +1,5 @@
 /** Operations for the provider port, each with an id that no other has. */
-import type { ProviderOperation } from '../../command-api/provider/port.ts';
+import type { ProviderOperation } from '../../providers/port.ts';
 import { CardSecret } from '../../shared/payment/card.ts';
 
 export const APPROVED_CARD = '4242424242424242';

@@ -1,7 +1,7 @@
 /** Seals in a log, for readers of the stream of seals that do not check them. */
 import { generateKeyPairSync } from 'node:crypto';
+import { makeSeal } from '../../audit/seals/seals.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { makeSeal } from '../../shared/event-store/seals.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 
 /** Seals of nothing: the relay reads them and does not check them. */

@@ -3,8 +3,8 @@
  * a thief who may write both, and computes every hash anew.
  */
 import { join } from 'node:path';
+import { openSealer } from '../../audit/seals/open.ts';
 import { startProjector } from '../../projector/compose.ts';
-import { openSealer } from '../../projector/seals/open.ts';
 import { GENESIS_HASH, hashOf } from '../../shared/event-store/chain.ts';
 import { canonicalJson } from '../../shared/event-store/codec.ts';
 import { openEventStoreDb } from '../../shared/event-store/eventstoredb/event-store.ts';

@@ -7,8 +7,8 @@ import type {
   Provider,
   ProviderOperation,
   ProviderOperationKind,
-} from '../../command-api/provider/port.ts';
-import { stripeProvider } from '../../command-api/provider/stripe/provider.ts';
+} from '../../providers/port.ts';
+import { stripeProvider } from '../../providers/stripe/provider.ts';
 import { STRIPE_API_VERSION_DEFAULT } from '../../shared/runtime/settings/table.ts';
 import { authorize, followUp } from './provider-operations.ts';
 import type { Books } from './stripe-double/books.ts';

@@ -1,8 +1,8 @@
 /** What the tests of Stripe itself share: a test key, so no money moves, and requests one after another. */
 import { describe, expect, test } from '@jest/globals';
-import { stripeClient } from '../../command-api/provider/stripe/client.ts';
-import { getIntent, type StripeRequest } from '../../command-api/provider/stripe/requests.ts';
-import { type PaymentIntent, paymentIntent } from '../../command-api/provider/stripe/shapes.ts';
+import { stripeClient } from '../../providers/stripe/client.ts';
+import { getIntent, type StripeRequest } from '../../providers/stripe/requests.ts';
+import { type PaymentIntent, paymentIntent } from '../../providers/stripe/shapes.ts';
 import {
   STRIPE_API_URL_DEFAULT,
   STRIPE_API_VERSION_DEFAULT,

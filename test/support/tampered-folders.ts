@@ -6,8 +6,8 @@ import { createHmac, createPrivateKey, generateKeyPairSync, type KeyObject } fro
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { makeSeal, type SealedHead } from '../../audit/seals/seals.ts';
 import { hashOf } from '../../shared/event-store/chain.ts';
-import { makeSeal, type SealedHead } from '../../shared/event-store/seals.ts';
 import { chainedAnew, openRows, type Row } from './tampering.ts';
 
 /** The sealing key, on a volume of its own beside the data folder; its head lies beside it. */

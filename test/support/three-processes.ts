@@ -27,7 +27,7 @@ const MAINS: Record<Kind, string> = {
   'command-api': 'command-api/main.ts',
   'query-api': 'query-api/main.ts',
   projector: 'projector/main.ts',
-  provider: 'provider-simulator/main.ts',
+  provider: 'providers/simulator/main.ts',
 };
 
 /** A database and topics of this run's own, so that runs on one server never meet. */

@@ -1,14 +1,15 @@
 /** One message of every type, always the same ones: what readers of the topics were promised. */
-import { eventMessage, stateMessage } from '../../projector/event-feed/messages.ts';
-import { type FeedMessage, PARTITIONS_DEFAULT } from '../../projector/event-feed/port.ts';
-import type { MessageType } from '../../projector/event-feed/schemas.ts';
-import { sealMessageOf } from '../../projector/relay/batch.ts';
+
 import { hashOf } from '../../shared/event-store/chain.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { NewEvent, RecordedEvent } from '../../shared/event-store/port.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM, type SealEvent } from '../../shared/payment/seal-events.ts';
+import { sealMessageOf } from '../../topics/batch.ts';
+import { eventMessage, stateMessage } from '../../topics/messages.ts';
+import { type FeedMessage, PARTITIONS_DEFAULT } from '../../topics/port.ts';
+import type { MessageType } from '../../topics/schemas.ts';
 import { memoryEventStore } from './memory-event-store.ts';
 import {
   authenticationRequested,

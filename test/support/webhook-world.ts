@@ -1,15 +1,16 @@
 /** A deliverer over memory, a test clock and a receiver that is a function. */
-import { startDeliverer } from '../../projector/deliverer/deliverer.ts';
-import { deliver } from '../../projector/deliverer/endpoints.ts';
-import { disableIn } from '../../projector/deliverer/open.ts';
-import type { Sender, SendOutcome } from '../../projector/deliverer/send.ts';
+
 import type { ControlReads } from '../../shared/event-store/control-stream.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
-import type { EndpointCommand } from '../../shared/webhooks/decide.ts';
-import type { Attempt } from '../../shared/webhooks/delivery-row.ts';
-import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
-import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
+import { startDeliverer } from '../../webhooks/delivery/deliverer.ts';
+import type { Attempt } from '../../webhooks/delivery/delivery-row.ts';
+import { deliver } from '../../webhooks/delivery/follow-endpoints.ts';
+import { disableIn } from '../../webhooks/delivery/open.ts';
+import type { Sender, SendOutcome } from '../../webhooks/delivery/send.ts';
+import type { EndpointCommand } from '../../webhooks/endpoints/decide.ts';
+import { handleEndpointCommand } from '../../webhooks/endpoints/endpoint-log.ts';
+import type { DeliveryStore } from '../../webhooks/store/port.ts';
 import { manualClock } from './manual-clock.ts';
 import { type MemoryEventStore, memoryEventStore } from './memory-event-store.ts';
 import { appendPayment, wholeLife } from './payment-events.ts';

@@ -3,14 +3,14 @@
  * under the older idempotency secret.
  */
 import { describe, expect, test } from '@jest/globals';
-import { handled, type Stored, type WebhookDeps } from '../../command-api/endpoints/requests.ts';
-import { createIdentities } from '../../command-api/idempotency.ts';
 import { RevisionConflict } from '../../shared/event-store/errors.ts';
+import { createIdentities } from '../../shared/http/idempotency.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import type { WebhookEvent } from '../../shared/payment/webhook-events.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
-import { againMs, type EndpointCommand } from '../../shared/webhooks/decide.ts';
-import { handleEndpointCommand } from '../../shared/webhooks/endpoint-log.ts';
+import { againMs, type EndpointCommand } from '../../webhooks/endpoints/decide.ts';
+import { handleEndpointCommand } from '../../webhooks/endpoints/endpoint-log.ts';
+import { handled, type Stored, type WebhookDeps } from '../../webhooks/endpoints/requests.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { CONTEXT } from '../support/webhook-world.ts';

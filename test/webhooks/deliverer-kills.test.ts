@@ -3,7 +3,7 @@
  * that it began ends, and whatever it had not saved is gone. A new one goes on over the same stores.
  */
 import { expect, test } from '@jest/globals';
-import type { DeliveryStore } from '../../shared/webhooks/delivery-store/port.ts';
+import type { DeliveryStore } from '../../webhooks/store/port.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { type Random, randomOf } from '../support/random.ts';

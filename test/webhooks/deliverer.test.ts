@@ -8,10 +8,10 @@ import {
 } from '../../shared/event-store/errors.ts';
 import type { WebhookEvent } from '../../shared/payment/webhook-events.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
-import { parseDeliveryRow } from '../../shared/webhooks/delivery-row.ts';
-import { readEndpoints } from '../../shared/webhooks/endpoint-log.ts';
-import { endpointStreamOf } from '../../shared/webhooks/endpoints.ts';
-import { endpointKey, secretTextOf } from '../../shared/webhooks/signer.ts';
+import { parseDeliveryRow } from '../../webhooks/delivery/delivery-row.ts';
+import { readEndpoints } from '../../webhooks/endpoints/endpoint-log.ts';
+import { endpointStreamOf } from '../../webhooks/endpoints/endpoints.ts';
+import { endpointKey, secretTextOf } from '../../webhooks/signer.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { captured, newEvent } from '../support/payment-events.ts';
 import { until } from '../support/until.ts';

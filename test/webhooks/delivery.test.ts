@@ -17,15 +17,15 @@ import {
   readOn,
   started,
   type Wanted,
-} from '../../projector/deliverer/delivery.ts';
-import { followEndpointEvents } from '../../projector/deliverer/endpoint-events.ts';
+} from '../../webhooks/delivery/delivery.ts';
 import {
   type DeliveryRow,
   isFailing,
   newDeliveryRow,
   type Single,
-} from '../../shared/webhooks/delivery-row.ts';
-import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
+} from '../../webhooks/delivery/delivery-row.ts';
+import { followEndpointEvents } from '../../webhooks/delivery/endpoint-events.ts';
+import type { Endpoint } from '../../webhooks/endpoints/endpoints.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 import { randomOf } from '../support/random.ts';
 

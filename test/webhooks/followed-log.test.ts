@@ -1,12 +1,12 @@
 /** The log as the thread of the deliverer follows it: every promise of a subscription, no further than it may. */
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { misfitOf } from '../../projector/subscription.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { openFollowedLog } from '../../shared/event-store/sqlite/log-reader.ts';
-import { batchOf, eventsOf } from '../contract/event-store/opened.ts';
-import { subscribingCases } from '../contract/event-store/subscribing.cases.ts';
+import { misfitOf } from '../../shared/subscription/subscription.ts';
+import { batchOf, eventsOf } from '../event-store/opened.ts';
+import { subscribingCases } from '../event-store/subscribing.cases.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** A store whose subscriptions are those of a thread that learns of each append. */

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { endpointKey, secretTextOf, signedHeaders } from '../../shared/webhooks/signer.ts';
+import { endpointKey, secretTextOf, signedHeaders } from '../../webhooks/signer.ts';
 import { runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { NODE, ROOT } from '../support/service.ts';

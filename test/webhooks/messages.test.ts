@@ -1,14 +1,14 @@
 /** What is signed and sent, and what an endpoint's events make of it. Pure. */
 import { describe, expect, test } from '@jest/globals';
 import type { WebhookEvent } from '../../shared/payment/webhook-events.ts';
-import { foldEndpoints } from '../../shared/webhooks/endpoints.ts';
+import { foldEndpoints } from '../../webhooks/endpoints/endpoints.ts';
 import {
   endpointKey,
   listenKey,
   openWebhookSecret,
   secretTextOf,
   signedHeaders,
-} from '../../shared/webhooks/signer.ts';
+} from '../../webhooks/signer.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 
 const INSTALLATION = 'a secret of the installation, 32 bytes long at least';

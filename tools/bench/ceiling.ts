@@ -6,13 +6,13 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { startRelay } from '../../projector/relay/relay.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../shared/event-store/sqlite/event-store.ts';
-import { fileDocument } from '../../shared/key-document.ts';
 import { INTENTS } from '../../shared/payment/transitions.ts';
+import { fileDocument } from '../../shared/read-models/key-document.ts';
+import { startRelay } from '../../topics/relay.ts';
 import { ours, ROOT } from './contestants.ts';
 import { short } from './page.ts';
 import { drive, type Run } from './rounds.ts';

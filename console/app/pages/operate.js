@@ -10,7 +10,7 @@ import { RebuildSection } from './operate/rebuild.js';
 import { ReconcileSection } from './operate/reconcile.js';
 import { UnresolvedSection } from './operate/unresolved.js';
 
-/** @typedef {import('../../../command-api/operator/contract.ts').ServiceSettings} Settings */
+/** @typedef {import('../../../command-api/back-office/by-hand/contract.ts').ServiceSettings} Settings */
 
 /** @param {Settings} settings */
 const shownSettings = ({ version, mode, provider, warnings, settings }) => html`

@@ -42,7 +42,7 @@ export const saveText = async (
 /** Apart from the read models' collections: dropping those keeps this one. */
 const KEPT = 'kept';
 
-/** See KeyDocument (shared/key-document.ts). Connects when it is first used. */
+/** See KeyDocument (shared/read-models/key-document.ts). Connects when it is first used. */
 export const mongoKeyDocument = ({ url, name }: { url: string; name: string }) => {
   const { db, read, writeOnce, close } = openDatabase(url);
   const kept = db.collection<VersionedText>(KEPT);

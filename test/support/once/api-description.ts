@@ -44,7 +44,7 @@ const closed = (schema: unknown): unknown => {
 const load = () => {
   const description = JSON.parse(readFileSync(FILE, 'utf8')) as Description;
   const { schemas, headers } = description.components;
-  // That the schemas are ones is for test/http/api-description.test.ts: it would cost each file 0.3 s.
+  // That the schemas are ones is for test/query-api/api-description.test.ts: it would cost each file 0.3 s.
   const ajv = new Ajv2020({ allErrors: true, strict: false, meta: false, validateSchema: false });
   formats.default(ajv);
   ajv.addSchema({ $id: 'api', components: { schemas: closed(schemas) } });

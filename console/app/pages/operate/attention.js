@@ -2,7 +2,7 @@
 import { send, useAsk, useAttempt } from '../../api.js';
 import { Failed, formOf, html, PaymentLink, Shown, Time } from '../../parts.js';
 
-/** @typedef {import('../../../../command-api/attention/contract.ts').AttentionList} Listed */
+/** @typedef {import('../../../../command-api/back-office/attention/contract.ts').AttentionList} Listed */
 /** @typedef {Listed['items'][number]} Item */
 
 const LIST = '/ops/v1/attention';

@@ -4,7 +4,7 @@ import { useRun } from '../../api.js';
 import { counted, money, numberOf, pathOf } from '../../format.js';
 import { Failed, Finding, html, PaymentLink, Raw, Table, Time, ToPayment } from '../../parts.js';
 
-/** @typedef {import('../../../../command-api/reconcile/contract.ts').Reconciliation} Reconciliation */
+/** @typedef {import('../../../../command-api/back-office/reconcile/contract.ts').Reconciliation} Reconciliation */
 /** @typedef {Reconciliation['differences'][number]} Difference */
 
 /** @type {(difference: Difference, side: 'log' | 'provider') => string} */

@@ -5,11 +5,11 @@ import { duration, money } from '../../format.js';
 import { Failed, formOf, html, PaymentLink, Raw, Shown, Time, ToPayment } from '../../parts.js';
 import { currentSession, hasScope, isOfAll } from '../../session.js';
 
-/** @typedef {import('../../../../command-api/operator/contract.ts').UnresolvedList} Listed */
+/** @typedef {import('../../../../command-api/back-office/by-hand/contract.ts').UnresolvedList} Listed */
 /** @typedef {Listed['unresolved'][number]} Unresolved */
 /** @typedef {NonNullable<Unresolved['request']>} Request */
-/** @typedef {import('../../../../command-api/operator/contract.ts').Resolution} Resolution */
-/** @typedef {Resolution | import('../../../../command-api/operator/contract.ts').ResolutionRequested} Resolved */
+/** @typedef {import('../../../../command-api/back-office/by-hand/contract.ts').Resolution} Resolution */
+/** @typedef {Resolution | import('../../../../command-api/back-office/by-hand/contract.ts').ResolutionRequested} Resolved */
 
 const LIST_MS = 3_000;
 

@@ -1,0 +1,89 @@
+/** Records each reading of audit data in the log before its response leaves (ADR-0011). */
+import type { FastifyRequest } from 'fastify';
+import { expectedAfter, timeAfter } from '../shared/event-store/codec.ts';
+import { AppendOutcomeUnknown, RevisionConflict } from '../shared/event-store/errors.ts';
+import type { EventStore, NewEvent, RecordedEvent } from '../shared/event-store/port.ts';
+import { contextOf } from '../shared/http/request.ts';
+import { type AccessEvent, auditStreamOf } from '../shared/payment/audit-events.ts';
+import { withoutLongNumbers } from '../shared/runtime/card-numbers.ts';
+import { onError } from '../shared/runtime/error-text.ts';
+import { newEventId, newUlid } from '../shared/runtime/ids.ts';
+
+export type Access = {
+  action: AccessEvent['data']['action'];
+  paymentId?: string | undefined;
+  /** Added to the request's own parameters, or replacing them. */
+  parameters?: Record<string, string>;
+};
+
+/** Resolves once the access is durable; throws what the store throws, and then no response is sent. */
+export type Recorder = (request: FastifyRequest, access: Access) => Promise<void>;
+
+const EVENTS_MAX = 10_000;
+const PARAMETERS_MAX = 1000;
+
+/** These come first, because the text may be cut at its end. */
+const FIRST = ['paymentId', 'q', 'merchant'];
+const VALUE_MAX = 200;
+const rankOf = ([name]: [string, string]): number => (FIRST.includes(name) ? 0 : 1);
+
+const parametersOf = (requested: object): { parameters?: string } => {
+  const entries = Object.entries(requested)
+    .filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+    .map(([name, value]): [string, string] => [name, withoutLongNumbers(value).slice(0, VALUE_MAX)])
+    .sort((a, b) => rankOf(a) - rankOf(b));
+  const parameters = new URLSearchParams(entries).toString().slice(0, PARAMETERS_MAX);
+  return parameters === '' ? {} : { parameters };
+};
+
+type End = { stream: string; last: RecordedEvent | undefined };
+
+const newStream = (): End => ({ stream: auditStreamOf(newUlid()), last: undefined });
+
+export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
+  let end = newStream();
+  let turn: Promise<unknown> = Promise.resolve();
+
+  const append = async (event: NewEvent): Promise<void> => {
+    if ((end.last?.revision ?? 0) >= EVENTS_MAX) end = newStream();
+    const attempt = async (): Promise<void> => {
+      [end.last] = await store.append(end.stream, expectedAfter(end.last), [event]);
+    };
+    try {
+      // Repeating the same append stores nothing twice.
+      await attempt().catch(onError(AppendOutcomeUnknown, attempt));
+    } catch (error) {
+      end = newStream();
+      if (!(error instanceof RevisionConflict)) throw error;
+      await attempt();
+    }
+  };
+
+  const eventOf = (request: FastifyRequest, access: Access): NewEvent<AccessEvent> => {
+    const { action, paymentId, parameters } = access;
+    // A searched card number must not reach the log (gaps §4): an id that could be one is cut like any text.
+    const isPlain = paymentId === undefined || withoutLongNumbers(paymentId) === paymentId;
+    const named = paymentId === undefined ? {} : { paymentId };
+    if (request.principal === undefined)
+      throw new Error('the audit route has no authenticate hook');
+    const { merchantId, actor } = request.principal;
+    const data = {
+      action,
+      merchantId,
+      ...(isPlain ? named : {}),
+      ...parametersOf({ ...Object(request.query), ...parameters, ...(isPlain ? {} : named) }),
+    };
+    return {
+      id: newEventId(),
+      time: timeAfter(end.last),
+      event: { type: 'AuditAccessed', data },
+      context: contextOf({ actor, requestId: request.id }),
+    };
+  };
+
+  return (request, access) => {
+    const recorded = turn.then(() => append(eventOf(request, access)));
+    turn = recorded.catch(() => undefined);
+    return recorded;
+  };
+};

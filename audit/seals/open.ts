@@ -1,0 +1,161 @@
+/**
+ * Opens the sealer. Where the store keeps a chain over the log, the last seal is checked first. On
+ * EventStoreDB the projector carries the log hash, and the seals are checked once the server responds
+ * (ADR-0033).
+ */
+
+import { LogMisfit } from '../../projector/errors.ts';
+import { logIdOf } from '../../shared/event-store/chain.ts';
+import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
+import type { Config } from '../../shared/runtime/config.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
+import { readableByOthers } from '../../shared/runtime/settings/files.ts';
+import { type Manifest, signatureOf } from '../manifest.ts';
+import { rejectUnsealed } from './check.ts';
+import {
+  headFileOf,
+  isNextKey,
+  type KeyPlace,
+  keptHeads,
+  keyPlaceOf,
+  readSealingKey,
+  SEALING_KEY_NAME,
+  takeNextKey,
+  writeHeadFile,
+} from './key.ts';
+import { carryHash, type RunningHash } from './running-hash.ts';
+import { type Sealer, startSealer } from './sealer.ts';
+import { type HeadFile, keyIdOf, publicKeyOf } from './seals.ts';
+import { lastKeyOf, type RecordedSeal, sealsOf, storedHeads } from './stored-seals.ts';
+
+type OpenSealer = {
+  config: Pick<Config, 'seals'>;
+  store: EventStore;
+  fileOf?: ((name: string) => string) | undefined;
+  log: Logger;
+};
+
+export type OpenedSealer = Sealer & {
+  publicKey: string | undefined;
+  keptHeads(): HeadFile | undefined;
+  /** Undefined where this process has no key. */
+  signManifest?: (manifest: Manifest) => NonNullable<Manifest['signature']>;
+  running?: RunningHash;
+};
+
+const openKey = async (keyFile: string, lastKey: string | undefined) => {
+  const finished = isNextKey(keyFile, lastKey);
+  if (finished) await takeNextKey(keyFile);
+  const privateKey = await readSealingKey(keyFile);
+  return { privateKey, publicKey: publicKeyOf(privateKey), finished };
+};
+
+const checked = async (
+  store: EventStore,
+  place: KeyPlace,
+  publicKey: string,
+  seals: readonly RecordedSeal[],
+) => {
+  const log = await logIdOf(store);
+  const [kept, headFile] = [keptHeads(place), headFileOf(place)];
+  await rejectUnsealed({ store, seals, log, publicKey, kept, headFile });
+  return { log, seals };
+};
+
+/** Throws LogMisfit where the log is not the one that the key has sealed. */
+export const openSealingKey = async (store: EventStore, place: KeyPlace) => {
+  const seals = await sealsOf(store);
+  const own = await openKey(place.keyFile, lastKeyOf(seals));
+  return { ...own, ...(await checked(store, place, own.publicKey, seals)) };
+};
+
+/** Over the hashes of a store that keeps a chain over the log. */
+const openStored = async ({ config, store, log }: OpenSealer, place: KeyPlace) => {
+  if (config.seals.keyFile === undefined)
+    log.warn(
+      { keyFile: place.keyFile },
+      'the sealing key lies beside the log: a thief of the data folder can forge the seals; set SEALING_KEY_FILE to a file on another volume',
+    );
+  const own = await openSealingKey(store, place);
+  const source = storedHeads(store, own.log, own.seals.at(-1));
+  return { own, source, promised: config.seals.eventsMax, isTrusted: true };
+};
+
+const sealsNow = ({ store }: OpenSealer) =>
+  sealsOf(store).catch((error: unknown) => {
+    if (error instanceof StoreUnavailable) return undefined;
+    if (!(error instanceof UnreadableStream)) throw error;
+    throw new LogMisfit(
+      `the seals of the event log are not whole (${error.message}); put them back, or keep what is left for payments verify --all`,
+    );
+  });
+
+/** Over the hash that the projector carries, once the server responds. */
+const openCarried = async (options: OpenSealer, place: KeyPlace) => {
+  const { config, store, log } = options;
+  const known = await sealsNow(options);
+  const lastKey = lastKeyOf(known ?? []);
+  const own = await openKey(place.keyFile, lastKey);
+  const { publicKey } = own;
+  const isShared = config.seals.keyFile !== undefined;
+  /** Of several services on one server, each with a key of its own, the first one seals. */
+  const isOwn = (last: string | undefined) => isShared || (last ?? publicKey) === publicKey;
+  const running = carryHash({
+    store,
+    publicKey,
+    logId: () => logIdOf(store),
+    seals: async () => {
+      const seals = await sealsOf(store);
+      if (isOwn(lastKeyOf(seals))) await checked(store, place, publicKey, seals);
+      return seals;
+    },
+  });
+  if (lastKey !== undefined && !isOwn(lastKey))
+    log.warn(
+      { keyId: keyIdOf(lastKey) },
+      'the event log is sealed with the key of another service, and not by this one: set SEALING_KEY_FILE to the same key',
+    );
+  // Which key of several is trusted is known once the server has responded.
+  const isTrusted = isShared || (known !== undefined && isOwn(lastKey));
+  return { own, source: running, promised: undefined, isTrusted, running };
+};
+
+const noSealer: OpenedSealer = {
+  last: () => undefined,
+  publicKey: undefined,
+  keptHeads: () => undefined,
+  seal: async () => undefined,
+  overdue: async () => ({ sealSeconds: 0, headSeconds: 0 }),
+  stop: async () => undefined,
+};
+
+/** Throws LogMisfit where the log is not the one that was sealed. */
+export const openSealer = async (options: OpenSealer): Promise<OpenedSealer> => {
+  const { config, store, fileOf, log } = options;
+  const { keyFile = fileOf?.(SEALING_KEY_NAME), eventsMax, everyMs } = config.seals;
+  if (keyFile === undefined) {
+    log.warn(
+      {},
+      'the event log is not sealed: verification cannot detect rewritten server files; set SEALING_KEY_FILE, to the same key for every projector',
+    );
+    return noSealer;
+  }
+  const problem = config.seals.keyFile && readableByOthers(keyFile);
+  if (problem !== undefined)
+    log.warn({ keyFile }, `SEALING_KEY_FILE ${problem}: a reader of it can forge the seals`);
+  const isServer = store.stored.guarantee !== 'log';
+  const place = keyPlaceOf(config, isServer, keyFile);
+  const opened = isServer ? await openCarried(options, place) : await openStored(options, place);
+  const { own, source, promised, isTrusted } = opened;
+  const { privateKey } = own;
+  const keep = place.keepsHead ? (heads: HeadFile) => writeHeadFile(place, heads) : undefined;
+  const sealing = { store, source, privateKey, promised, keep, logger: log };
+  return {
+    ...startSealer({ ...sealing, eventsMax, everyMs }),
+    signManifest: (manifest) => signatureOf(privateKey, manifest),
+    publicKey: isTrusted ? own.publicKey : undefined,
+    keptHeads: () => (isTrusted ? keptHeads(place) : undefined),
+    ...('running' in opened && { running: opened.running }),
+  };
+};

@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import { asNumber, moment, named, parameters, parameterText } from '../../../shared/http/fields.ts';
+import { failureData } from '../../../shared/payment/fields.ts';
+import { DIFFERENCE_KINDS, type Difference } from './differences.ts';
+
+const side = z.record(z.string(), z.unknown());
+
+/** How far back the schedule compares, and `payments reconcile` without `--since` or `--all`. */
+export const WINDOW_DAYS = 45;
+
+export const Reconciliation = named('Reconciliation', {
+  ok: z.boolean().describe('True where everything was compared and there is no difference.'),
+  since: z
+    .string()
+    .optional()
+    .describe('Only what began then or later was compared; left out: everything.'),
+  operations: z.int().min(0).describe('Operations in the log.'),
+  atOtherProviders: z
+    .int()
+    .min(0)
+    .describe(
+      'Of these operations, those that were sent to another provider than the one that is set: not compared.',
+    ),
+  entries: z.int().min(0).describe("Entries in the provider's ledger."),
+  unreadable: z
+    .int()
+    .min(0)
+    .describe('Events that cannot be read; `payments verify --all` names the first break.'),
+  unreadableEvents: z
+    .array(
+      z.object({
+        paymentId: z.string(),
+        position: z.string(),
+        revision: z.int().min(0),
+        reason: z.string(),
+      }),
+    )
+    .describe('The first of them.'),
+  notCompared: z
+    .int()
+    .min(0)
+    .describe('Waited for a counterpart where the comparison stopped: there were too many.'),
+  differences: z.array(
+    z.object({
+      kind: z.enum(DIFFERENCE_KINDS),
+      operationId: z.string(),
+      paymentId: z.string(),
+      log: side.optional(),
+      provider: side.optional(),
+    }),
+  ),
+  more: z.int().min(0).describe('How many more there are than are listed.'),
+  byKind: z
+    .record(z.enum(DIFFERENCE_KINDS), z.int().min(0))
+    .describe('How many differences there are of each kind.'),
+});
+export type Reconciliation = Omit<z.infer<typeof Reconciliation>, 'differences'> & {
+  differences: Difference[];
+};
+
+export const ReconciliationParameters = parameters({
+  since: moment().describe(
+    `What began then or later is compared; left out: what began in the last ${WINDOW_DAYS} days. A ledger that can only be read from its start is compared with everything.`,
+  ),
+  all: z
+    .enum(['true', 'false'], { error: 'must be true or false' })
+    .default('false')
+    .describe('Compare everything.'),
+}).refine(({ since, all }) => since === undefined || all === 'false', {
+  error: 'must not stand beside since',
+  path: ['all'],
+});
+/** Without `since`: the last 45 days, or everything. */
+export type ReconciliationPart = z.infer<typeof ReconciliationParameters>;
+
+const FINDINGS = [
+  'AGREES',
+  'DIFFERS',
+  'OPEN',
+  /** Declined in the log, and no entry: not every provider keeps one. */
+  'NO_ENTRY',
+  /** The provider did not say: it is out of reach, late, or still at work. */
+  'NOT_KNOWN',
+] as const;
+
+const LIMIT_MAX = 100;
+const LIMIT_DEFAULT = 20;
+const LIMIT_FORM = `must be a whole number from 1 to ${LIMIT_MAX}`;
+export const PaymentReconciliationParameters = parameters({
+  limit: parameterText()
+    .regex(/^[0-9]{1,3}$/, LIMIT_FORM)
+    .transform(Number)
+    .refine((limit) => limit >= 1 && limit <= LIMIT_MAX, LIMIT_FORM)
+    .meta(asNumber(1, LIMIT_MAX))
+    .default(LIMIT_DEFAULT)
+    .describe('How many operations the provider is asked about: the last ones.'),
+});
+
+const found = z.object({
+  outcome: z.enum(['APPROVED', 'DECLINED', 'NOT_FOUND', 'UNKNOWN']),
+  providerReference: z.string().optional(),
+  ...failureData.partial({ failureCode: true }).shape,
+  providerFailureCode: z.string().optional(),
+  authorizationExpiresAt: z.string().optional(),
+  reason: z.string().optional(),
+});
+
+export const PaymentReconciliation = named('PaymentReconciliation', {
+  paymentId: z.string(),
+  merchantId: z.string(),
+  ok: z
+    .boolean()
+    .describe(
+      'True where the provider spoke of every operation, none differs, and nothing else came of the payment.',
+    ),
+  operations: z.array(
+    z.object({
+      operationId: z.string(),
+      kind: z.enum(['AUTHORIZE', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
+      amount: z.int().min(1),
+      currency: z.string(),
+      revision: z.int().min(0).describe('Of the intent.'),
+      log: z.enum(['APPROVED', 'DECLINED', 'NOT_SENT', 'FENCED']).optional(),
+      provider: found,
+      finding: z.enum(FINDINGS),
+      difference: z.enum(DIFFERENCE_KINDS).optional(),
+      why: z.string(),
+    }),
+  ),
+  notCompared: z.int().min(0).describe('Older operations that the provider was not asked about.'),
+  unreadable: z
+    .string()
+    .optional()
+    .describe('Why the events of the payment cannot be read: then nothing was compared.'),
+});
+export type PaymentReconciliation = z.infer<typeof PaymentReconciliation>;

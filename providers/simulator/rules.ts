@@ -1,0 +1,211 @@
+/** Decides AUTHORIZE and SALE by card number (gaps §13), all else by money rules. Pure. */
+
+import { maskCard, type TokenCard } from '../../shared/payment/card.ts';
+import { brandOf } from '../../shared/payment/card-ranges.ts';
+import type { LaterResult } from '../../shared/payment/commands.ts';
+import type { FailureCode } from '../../shared/payment/fields.ts';
+import { passesLuhn } from '../../shared/runtime/card-numbers.ts';
+import type { OperationOrder, PaymentQuestion } from '../port.ts';
+import { type CardBehaviour, LATER_BEHAVIOURS, TEST_CARDS } from './test-cards.ts';
+
+export type CardOperation = Extract<OperationOrder, { kind: 'AUTHORIZE' | 'SALE' }>;
+type FollowUp = Exclude<OperationOrder, CardOperation>;
+
+export type SimulatedOutcome = {
+  outcome: 'APPROVED' | 'DECLINED';
+  failureCode?: FailureCode;
+  providerFailureCode?: string;
+};
+
+export type Authorization = {
+  kind: OperationOrder['kind'];
+  outcome: 'APPROVED' | 'DECLINED' | 'FENCED';
+  paymentId: string;
+  amount: number;
+  currency: string;
+  behaviour: CardBehaviour | null;
+  /** Totals of approved follow-ups, in minor units; null where there is none. */
+  captured: number | null;
+  voided: number | null;
+  refunded: number | null;
+};
+
+type NetworkCodes = { networkDeclineCode: string; networkAdviceCode?: string };
+
+/** Visa's and Mastercard's numbers; the other declines are the provider's own. */
+const NETWORK_CODES: Partial<Record<FailureCode, NetworkCodes>> = {
+  CARD_DECLINED: { networkDeclineCode: '05' },
+  INSUFFICIENT_FUNDS: { networkDeclineCode: '51', networkAdviceCode: '02' },
+  LOST_CARD: { networkDeclineCode: '41', networkAdviceCode: '03' },
+  STOLEN_CARD: { networkDeclineCode: '43', networkAdviceCode: '03' },
+  EXPIRED_CARD: { networkDeclineCode: '54', networkAdviceCode: '01' },
+  INCORRECT_CVV: { networkDeclineCode: 'N7' },
+};
+
+export const networkCodesOf = ({ failureCode }: { failureCode?: FailureCode | undefined }) =>
+  failureCode && NETWORK_CODES[failureCode];
+
+/** Card schemes keep an authorization that long. */
+export const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
+
+const APPROVED: SimulatedOutcome = { outcome: 'APPROVED' };
+
+const declined = (failureCode: FailureCode, providerFailureCode: string): SimulatedOutcome => {
+  return { outcome: 'DECLINED', failureCode, providerFailureCode };
+};
+const notPermitted = (word: string) => declined('TRANSACTION_NOT_PERMITTED', word);
+
+/** The shopper did not authenticate, or was not asked to (gaps §21). */
+export const NOT_AUTHENTICATED = declined('AUTHENTICATION_REQUIRED', 'authentication_required');
+export const AUTHENTICATED = APPROVED;
+
+const cardsByNumber = new Map(TEST_CARDS.map((card) => [card.number, card]));
+const numbersByToken = new Map(TEST_CARDS.map(({ token, number }) => [token, number]));
+
+/** No card has this number: an unknown token is declined as one. */
+const NO_NUMBER = '0';
+
+const numberOf = ({ card }: CardOperation): string => {
+  const revealed = card.reveal();
+  return 'number' in revealed ? revealed.number : (numbersByToken.get(revealed.token) ?? NO_NUMBER);
+};
+
+const TOKEN_EXPIRY = { expiryMonth: '12', expiryYear: '2034' };
+
+export const cardOfToken = (token: string): TokenCard | undefined => {
+  const number = numbersByToken.get(token);
+  if (number === undefined) return undefined;
+  const { bin, last4 } = maskCard({ number, holderName: '', ...TOKEN_EXPIRY });
+  return { bin, last4, ...TOKEN_EXPIRY, brand: brandOf(number) };
+};
+
+export const behaviourOf = (operation: OperationOrder): CardBehaviour | undefined =>
+  'card' in operation ? cardsByNumber.get(numberOf(operation))?.behaviour : undefined;
+
+/** A merchant who brings the results along has had the shopper authenticated (gaps §21). */
+const needsShopper = (operation: CardOperation): boolean =>
+  behaviourOf(operation) === 'AUTHENTICATE' && operation.card.reveal().threeDSecure === undefined;
+
+export const asksShopper = (operation: OperationOrder): operation is AskingShopper =>
+  'card' in operation && operation.authentication !== undefined && needsShopper(operation);
+export type AskingShopper = CardOperation & { authentication: { returnUrl: string } };
+
+/** The card's date is not looked at (gaps §13). */
+export const decideCard = (operation: CardOperation): SimulatedOutcome => {
+  const number = numberOf(operation);
+  const known = cardsByNumber.get(number);
+  if (needsShopper(operation)) return NOT_AUTHENTICATED;
+  if (known?.behaviour === undefined && known?.failureCode !== undefined)
+    return declined(known.failureCode, known.failureCode.toLowerCase());
+  return number !== NO_NUMBER && passesLuhn(number)
+    ? APPROVED
+    : declined('INVALID_CARD_NUMBER', 'invalid_card_number');
+};
+
+/** The amount captured elsewhere of an authorization, or refunded of a capture, in minor units. */
+const elsewhereOf = (amount: number): number => Math.min(100, amount);
+
+const decideCapture = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {
+  if (authorization.kind === 'SALE') return notPermitted('already_captured');
+  if (authorization.voided !== null) return notPermitted('already_voided');
+  // A capture below the authorized amount releases the rest, so there is never a second one.
+  if (authorization.captured !== null) return notPermitted('already_captured');
+  if (operation.amount > authorization.amount)
+    return declined('LIMIT_EXCEEDED', 'over_authorized_amount');
+  return authorization.behaviour === 'CAPTURE_DECLINED'
+    ? declined('PROCESSING_ERROR', 'processing_error')
+    : APPROVED;
+};
+
+const decideVoid = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {
+  if (authorization.kind === 'SALE') return notPermitted('already_captured');
+  if (authorization.captured !== null) return notPermitted('already_captured');
+  if (authorization.voided !== null) return notPermitted('already_voided');
+  return operation.amount === authorization.amount ? APPROVED : notPermitted('other_amount');
+};
+
+/** Refunds that did not bounce, and what was refunded elsewhere. */
+const goneBack = ({ behaviour, refunded }: Authorization, captured: number): number => {
+  if (behaviour === 'REFUND_FAILS') return 0;
+  return (refunded ?? 0) + (behaviour === 'REFUNDED_ELSEWHERE' ? elsewhereOf(captured) : 0);
+};
+
+const decideRefund = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {
+  const captured =
+    authorization.kind === 'SALE' ? authorization.amount : (authorization.captured ?? 0);
+  if (captured === 0) return notPermitted('nothing_captured');
+  if (operation.amount > captured - goneBack(authorization, captured))
+    return declined('LIMIT_EXCEEDED', 'over_captured_amount');
+  return authorization.behaviour === 'REFUND_DECLINED'
+    ? notPermitted('refund_not_permitted')
+    : APPROVED;
+};
+
+const deciders = { CAPTURE: decideCapture, VOID: decideVoid, REFUND: decideRefund };
+
+const withElsewhere = (authorization: Authorization): Authorization => {
+  const { kind, behaviour, amount } = authorization;
+  if (kind !== 'AUTHORIZE') return authorization;
+  if (behaviour === 'CAPTURED_ELSEWHERE')
+    return { ...authorization, captured: elsewhereOf(amount) };
+  return behaviour === 'VOIDED_ELSEWHERE' ? { ...authorization, voided: amount } : authorization;
+};
+
+export const decideFollowUp = (
+  operation: FollowUp,
+  authorization: Authorization | undefined,
+): SimulatedOutcome => {
+  const reserved = authorization?.kind === 'AUTHORIZE' || authorization?.kind === 'SALE';
+  if (!reserved || authorization.outcome !== 'APPROVED')
+    return notPermitted('unknown_authorization');
+  if (authorization.paymentId !== operation.paymentId) return notPermitted('other_payment');
+  if (authorization.currency !== operation.currency) return notPermitted('other_currency');
+  return deciders[operation.kind](operation, withElsewhere(authorization));
+};
+
+export const isLaterBehaviour = (behaviour: CardBehaviour | null | undefined): boolean =>
+  behaviour != null && LATER_BEHAVIOURS.has(behaviour);
+
+/** `isSeen`: the dispute was told of once, so the card may say that it is over. */
+export const laterResultsOf = (
+  { authorizationId, refunds }: PaymentQuestion,
+  authorization: Authorization,
+  isSeen: boolean,
+): LaterResult[] => {
+  const { kind, amount, behaviour, captured, voided, outcome } = authorization;
+  if (outcome !== 'APPROVED') return [];
+  const taken = kind === 'SALE' ? amount : (captured ?? 0);
+  const id = authorizationId.slice(-26);
+  const about = { kind: 'DISPUTE', disputeId: `dp_${id}`, amount: taken } as const;
+  const dispute = (status: 'OPEN' | 'WON' | 'LOST'): LaterResult[] =>
+    taken === 0 ? [] : [{ ...about, reason: 'fraudulent', status }];
+  switch (behaviour) {
+    case 'AUTHORIZATION_EXPIRES':
+      return taken === 0 && voided === null ? [{ kind: 'AUTHORIZATION_EXPIRED' }] : [];
+    case 'REFUND_FAILS':
+      return refunds.map(({ operationId }) => ({
+        kind: 'REFUND_FAILED',
+        operationId,
+        failureCode: 'PROCESSING_ERROR',
+        providerFailureCode: 'refund_bounced',
+      }));
+    case 'REFUNDED_ELSEWHERE':
+      return taken === 0
+        ? []
+        : [{ kind: 'REFUND_OBSERVED', refundId: `re_${id}`, amount: elsewhereOf(taken) }];
+    case 'CAPTURED_ELSEWHERE':
+      return kind === 'SALE'
+        ? []
+        : [{ kind: 'CAPTURE_OBSERVED', reference: `pi_${id}`, amount: elsewhereOf(amount) }];
+    case 'VOIDED_ELSEWHERE':
+      return kind === 'SALE' ? [] : [{ kind: 'VOID_OBSERVED', reference: `pi_${id}` }];
+    case 'DISPUTED':
+      return dispute('OPEN');
+    case 'DISPUTE_WON':
+      return dispute(isSeen ? 'WON' : 'OPEN');
+    case 'DISPUTE_LOST':
+      return dispute(isSeen ? 'LOST' : 'OPEN');
+    default:
+      return [];
+  }
+};

@@ -1,0 +1,132 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import manifest from '../../package.json' with { type: 'json' };
+import { openTransport, type Response } from '../transport.ts';
+import type { StripeRequest } from './requests.ts';
+import { errorBody, type StripeError } from './shapes.ts';
+
+export type StripeAccount = {
+  secretKey: string;
+  account?: string | undefined;
+  name?: string;
+};
+
+export type StripeResponse = Response & { error?: StripeError | undefined };
+
+export type Send = (request: StripeRequest) => Promise<StripeResponse>;
+
+/** One call of the port: its requests share an account and a deadline. */
+export type StripeCall = {
+  send: Send;
+  leftMs(): number;
+  /** When it began, how long it may take, and how far Stripe's clock, by which it lists, is ahead. */
+  nowMs: number;
+  timeoutMs: number;
+  aheadMs: number;
+};
+
+/** A PaymentIntent is 3 to 6 kB; a list has up to 100 of them. */
+const BYTES_MAX = 64 * 1024;
+const LIST_BYTES_MAX = 2 * 1024 * 1024;
+
+const headersOf = (
+  { idempotencyKey, method }: StripeRequest,
+  { secretKey, account }: StripeAccount,
+  version: string,
+): Record<string, string> => ({
+  accept: 'application/json',
+  authorization: `Bearer ${secretKey}`,
+  'stripe-version': version,
+  'user-agent': `${manifest.name}/${manifest.version}`,
+  ...(method === 'POST' && { 'content-type': 'application/x-www-form-urlencoded' }),
+  ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
+  ...(account && { 'stripe-account': account }),
+});
+
+export const stripeClient = (options: {
+  url: string;
+  version: string;
+  connectTimeoutMs: number;
+  nowMs?: (() => number) | undefined;
+}) => {
+  const { nowMs = Date.now } = options;
+  const base = new URL(options.url);
+  const prefix = base.pathname.replace(/\/+$/, '');
+  const transport = openTransport(base.origin, options.connectTimeoutMs);
+  let aheadMs: number | undefined;
+  return {
+    /** How far Stripe's clock, by which it lists, is ahead of ours; undefined before its first response. */
+    aheadMs: (): number | undefined => aheadMs,
+    send: async (
+      request: StripeRequest,
+      account: StripeAccount,
+      signal: AbortSignal,
+    ): Promise<StripeResponse> => {
+      const { method, path, params } = request;
+      const form = new URLSearchParams(params).toString();
+      const isGet = method === 'GET';
+      const response = await transport.send({
+        method,
+        path: `${prefix}${path}${isGet && form !== '' ? `?${form}` : ''}`,
+        headers: headersOf(request, account, options.version),
+        body: isGet ? undefined : form,
+        signal,
+        bytesMax: isGet ? LIST_BYTES_MAX : BYTES_MAX,
+      });
+      const date = Date.parse(String(response.headers.date));
+      if (!Number.isNaN(date)) aheadMs = date - nowMs();
+      return { ...response, error: errorBody.safeParse(response.body).data?.error };
+    },
+    close: transport.close,
+  };
+};
+
+/** What is left of `timeoutMs`. Only the wall clock goes on while the machine is suspended, and the fence with it. */
+export const timeLeft = (timeoutMs: number, nowMs: () => number): (() => number) => {
+  const until = performance.now() + timeoutMs;
+  const untilTime = nowMs() + timeoutMs;
+  return () => Math.max(0, Math.min(until - performance.now(), untilTime - nowMs()));
+};
+
+/** Longer, and it is not begun: its client would wait for nothing. */
+const WAIT_MS_MAX = 2_000;
+const NAMES_MAX = 1_000;
+/** Of Stripe's limits, that of all endpoints is four times that of one. */
+const ALL = 4;
+
+/** Turns in each account, `perSecond` for an endpoint; 0: no limit. False: the turn is too far away. */
+export const createPace = (perSecond: number) => {
+  const gapMs = perSecond === 0 ? 0 : 1_000 / perSecond;
+  /** When the bucket of each name is full again: a second's worth may go at once. */
+  const fullAt = new Map<string, number>();
+
+  const take = (name: string, ms: number, now: number): void => {
+    if (fullAt.size >= NAMES_MAX) {
+      for (const [other, at] of fullAt) if (at < now) fullAt.delete(other);
+    }
+    const full = Math.max(fullAt.get(name) ?? 0, now) + ms;
+    fullAt.set(name, Math.min(full, now + 1_000 + WAIT_MS_MAX));
+  };
+  /** Once `name` has room, and `others` have. */
+  const wait = async (name: string, ...others: string[]): Promise<boolean> => {
+    const now = performance.now();
+    const untilMs = Math.max(now, ...[name, ...others].map((one) => fullAt.get(one) ?? 0));
+    const waitMs = untilMs + gapMs - now - 1_000;
+    if (waitMs > WAIT_MS_MAX) return false;
+    take(name, gapMs, now);
+    if (waitMs > 0) await delay(waitMs);
+    return true;
+  };
+
+  /** A request goes now; reads wait for what all requests have left. */
+  const atOnce = async (account: string): Promise<boolean> => {
+    take(account, gapMs / ALL, performance.now());
+    return true;
+  };
+  return {
+    operation: (account: string, kind: string) => wait(`${account} ${kind}`),
+    atOnce,
+    /** All reads share the rate of one endpoint, so that the money's requests find theirs free. */
+    read: async (account: string) =>
+      (await wait(`${account} read`, account)) && (await atOnce(account)),
+  };
+};

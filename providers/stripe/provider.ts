@@ -1,0 +1,201 @@
+import { backOffMs, pause } from '../../shared/runtime/back-off.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
+import type { NoticeOrigin, OperationQuestion, Provider, ProviderOperationKind } from '../port.ts';
+import { lostBy } from '../transport.ts';
+import { describeToken } from './card-tokens.ts';
+import {
+  createPace,
+  type StripeAccount,
+  type StripeCall,
+  type StripeResponse,
+  stripeClient,
+  timeLeft,
+} from './client.ts';
+import { execute } from './execute.ts';
+import {
+  AUTHORIZATION_MS_MAX,
+  laterResults,
+  paymentOf,
+  readDisputes,
+  readElsewhere,
+} from './later-results.ts';
+import { type LedgerMemory, readLedger, readLedgerEnd } from './ledger.ts';
+import { cancelUnused, fence, find } from './look-up.ts';
+import { NOT_FOUND, NOT_SENT, traceOf, unknownBy } from './read.ts';
+import { listIntents, type StripeRequest } from './requests.ts';
+
+type StripeAccounts = {
+  installation: StripeAccount;
+  merchants?: ReadonlyMap<string, StripeAccount>;
+};
+
+const accountOf = (
+  { installation, merchants }: StripeAccounts,
+  merchantId: string,
+): StripeAccount => merchants?.get(merchantId) ?? installation;
+
+const accountOfNotice = (
+  accounts: StripeAccounts,
+  { merchantId, account }: NoticeOrigin,
+): StripeAccount | undefined => {
+  if (merchantId !== undefined) return accountOf(accounts, merchantId);
+  if (account === undefined) return accounts.installation;
+  return allAccounts(accounts).find((one) => one.account === account);
+};
+
+const nameOf = ({ secretKey, account }: StripeAccount): string => `${secretKey} ${account ?? ''}`;
+
+const allAccounts = ({ installation, merchants }: StripeAccounts): StripeAccount[] => {
+  const all = [installation, ...(merchants?.values() ?? [])];
+  return [...new Map(all.map((one) => [nameOf(one), one])).values()];
+};
+
+type StripeProviderOptions = {
+  url: string;
+  version: string;
+  connectTimeoutMs: number;
+  /** For one call of the port, all its requests included; for each request to the ledger. */
+  timeoutMs: number;
+  accounts: StripeAccounts;
+  testTokens: boolean;
+  /** Creates, and each kind of follow-up, in each account; 0 is off. */
+  perSecondMax: number;
+  nowMs?: () => number;
+  logger?: Pick<Logger, 'info'> | undefined;
+};
+
+const LEDGER_PAGE_MAX = 100;
+
+const PACED = lostBy('paced', false);
+const READ_AGAIN = { minMs: 500, maxMs: 8_000, times: 5 };
+const isBusy = ({ lost, status }: StripeResponse): boolean =>
+  lost?.reason === 'paced' || status === 429 || status >= 500;
+
+const named = <T extends object>(result: T, { name }: StripeAccount): T =>
+  name !== undefined && 'reason' in result ? { ...result, account: name } : result;
+
+type Said = { outcome?: string; reason?: string; account?: string };
+type About = { merchantId: string; paymentId?: string; kind?: ProviderOperationKind };
+
+const NO_SUCCESS: readonly string[] = ['DECLINED', 'NOT_SENT', 'UNKNOWN'];
+const LINE = 'Stripe did not say that it succeeded';
+
+/** Requests to Stripe at the pace of their account, each call of the port within one deadline. */
+const openCalls = (options: StripeProviderOptions) => {
+  const { timeoutMs, accounts, logger, nowMs = Date.now } = options;
+  const client = stripeClient(options);
+  const pace = createPace(options.perSecondMax);
+  const closing = new AbortController();
+  const aheadMs = (): number => client.aheadMs() ?? 0;
+
+  /** `turn` is `pace.read` for what can wait: what became of a payment, the ledger. An unknown outcome cannot. */
+  const within = async <T extends Said>(
+    account: StripeAccount,
+    about: object,
+    work: (call: StripeCall) => Promise<T>,
+    turn = pace.atOnce,
+  ) => {
+    const signal = AbortSignal.timeout(timeoutMs);
+    const heard: StripeResponse[] = [];
+    const send = async (request: StripeRequest): Promise<StripeResponse> => {
+      const isInTurn = await turn(nameOf(account));
+      const response = isInTurn ? await client.send(request, account, signal) : PACED;
+      heard.push(response);
+      return response;
+    };
+    const leftMs = timeLeft(timeoutMs, nowMs);
+    const call = { send, leftMs, nowMs: nowMs(), timeoutMs, aheadMs: aheadMs() };
+    const result = named(await work(call).catch(unknownBy), account);
+    const { outcome = '', reason } = result as Said;
+    if (NO_SUCCESS.includes(outcome))
+      logger?.info({ ...about, outcome, reason, ...traceOf(heard) }, LINE);
+    return result;
+  };
+  const withinOf = <T extends Said>(
+    { merchantId, paymentId, kind: operation }: About,
+    work: (call: StripeCall) => Promise<T>,
+    turn = pace.atOnce,
+  ) => within(accountOf(accounts, merchantId), { paymentId, operation }, work, turn);
+
+  /** Reads alone, so they may be repeated: a long comparison meets the rate limit of others' reads. */
+  const read = async (account: StripeAccount, request: StripeRequest): Promise<StripeResponse> => {
+    for (let failures = 0; ; failures += 1) {
+      const response = (await pace.read(nameOf(account)))
+        ? await client.send(request, account, AbortSignal.timeout(timeoutMs))
+        : PACED;
+      if (!isBusy(response) || failures === READ_AGAIN.times || closing.signal.aborted)
+        return response;
+      await pause(backOffMs(READ_AGAIN, failures), closing.signal);
+    }
+  };
+  /** A page may need several requests to each account: each has its own deadline. */
+  const books = allAccounts(accounts).map((account) => ({
+    name: account.name,
+    send: (request: StripeRequest) => read(account, request),
+  }));
+
+  const stripeNowMs = async (): Promise<number> => {
+    const second = Math.floor(nowMs() / 1_000);
+    // No object is in it: its response tells the time.
+    const empty = listIntents({ from: second, to: second })();
+    if (client.aheadMs() === undefined) await books[0]?.send(empty);
+    return nowMs() + aheadMs();
+  };
+
+  return {
+    ...{ pace, within, withinOf, aheadMs, books, stripeNowMs },
+    close: () => {
+      closing.abort();
+      return client.close();
+    },
+  };
+};
+
+export const stripeProvider = (options: StripeProviderOptions): Provider => {
+  const { accounts, testTokens, nowMs = Date.now } = options;
+  const { pace, within, withinOf, aheadMs, books, stripeNowMs, close } = openCalls(options);
+  const memory: LedgerMemory = {};
+
+  return {
+    describeToken: (token, merchantId) =>
+      withinOf({ merchantId }, (call) => describeToken(call, token)),
+    execute: (operation, opened) =>
+      withinOf(operation, async (call) => {
+        const account = accountOf(accounts, operation.merchantId);
+        const kind = 'card' in operation ? 'CREATE' : operation.kind;
+        if (!(await pace.operation(nameOf(account), kind)))
+          return { ...NOT_SENT, reason: 'rate_limited' };
+        const leave = (reference: string) =>
+          void within(account, {}, (later) => cancelUnused(later, reference), pace.read);
+        return execute({ ...call, testTokens, leave }, operation, opened);
+      }),
+    lookUp: (question: OperationQuestion) =>
+      withinOf(question, async (call) => {
+        const found = await find(call, question);
+        const isConfirmable = found.outcome === 'DECLINED' && question.waitsUntil !== undefined;
+        const said = isConfirmable ? await fence(call, question) : found;
+        // Only the fence may say that it cannot happen any more.
+        return said.outcome === 'IMPOSSIBLE' || said.outcome === 'FENCED' ? NOT_FOUND : said;
+      }),
+    fence: (question) => withinOf(question, (call) => fence(call, question)),
+    ledger: async (after, limit, since) => {
+      const limitMax = Math.min(limit, LEDGER_PAGE_MAX);
+      const start = since === undefined ? after : `${Math.floor(Date.parse(since) / 1_000)}.`;
+      const page = await readLedger(books, memory, after ?? start, limitMax, await stripeNowMs());
+      return { ...page, since };
+    },
+    ledgerEnd: async (after) => readLedgerEnd(books, after, LEDGER_PAGE_MAX, await stripeNowMs()),
+    laterResults: (question) =>
+      withinOf(question, (call) => laterResults(call, question), pace.read),
+    disputes: async () => readDisputes(books, await stripeNowMs()),
+    madeElsewhere: (sinceMs) => readElsewhere(books, sinceMs + aheadMs(), nowMs() + aheadMs()),
+    paymentOf: async (reference, origin) => {
+      const account = accountOfNotice(accounts, origin);
+      if (account === undefined) return { outcome: 'NOT_FOUND' };
+      return within(account, { reference }, (call) => paymentOf(call, reference), pace.read);
+    },
+    onNotice: () => undefined,
+    authorizationMsMax: AUTHORIZATION_MS_MAX,
+    close,
+  };
+};

@@ -1,0 +1,170 @@
+/** The catch-up loop, through which the projector and the relay follow the log. */
+
+import { LogMisfit } from '../../projector/errors.ts';
+import type {
+  EventStore,
+  HashesAt,
+  LogEvent,
+  Position,
+  SubscriptionItem,
+} from '../event-store/port.ts';
+import type { ReadModels } from '../read-models/port.ts';
+import { type BackOff, backOffMs, pause } from '../runtime/back-off.ts';
+import { reasonOf } from '../runtime/error-text.ts';
+import type { Logger } from '../runtime/log.ts';
+
+/** Where one of these throws, the loop starts again. */
+export type Subscriber = {
+  start(): Promise<Position | null>;
+  events(events: (SubscriptionItem & { kind: 'events' })['events']): Promise<void>;
+  /** The stream was deleted or cut past the service, or may have been. */
+  removal?(stream: string): Promise<void>;
+  caughtUp(): void | Promise<void>;
+};
+
+type SubscriptionState = 'starting' | 'running' | 'backing-off' | 'stopped';
+
+export type SubscriptionOptions = {
+  store: Pick<EventStore, 'subscribe'>;
+  subscriber: Subscriber;
+  logger: Logger;
+  backOff?: BackOff | undefined;
+};
+
+export const SUBSCRIPTION_INTERRUPTED =
+  'subscription interrupted: it starts again from the checkpoint until it succeeds';
+
+/**
+ * Follows the log from the subscriber's own checkpoint. After any error and any end the loop waits
+ * (bounded, with jitter) and starts again from there, so an engine out of reach loses no event and parks no
+ * payment.
+ */
+export const runSubscription = ({
+  store,
+  subscriber,
+  logger,
+  backOff = { minMs: 100, maxMs: 5000 },
+}: SubscriptionOptions) => {
+  const stopping = new AbortController();
+  const status: { state: SubscriptionState; error?: string; restarts: number } = {
+    state: 'starting',
+    restarts: 0,
+  };
+  let leaving = new AbortController();
+  let failures = 0;
+  let warnedOf: string | undefined;
+
+  const progressed = (): void => {
+    status.state = 'running';
+    delete status.error;
+    failures = 0;
+    warnedOf = undefined;
+  };
+
+  const followLog = async (): Promise<void> => {
+    leaving = new AbortController();
+    const signal = AbortSignal.any([stopping.signal, leaving.signal]);
+    for await (const item of store.subscribe(await subscriber.start(), signal)) {
+      if (signal.aborted) return;
+      if (item.kind === 'events') await subscriber.events(item.events);
+      else if (item.kind === 'removal') await subscriber.removal?.(item.stream);
+      else await subscriber.caughtUp();
+      progressed();
+    }
+  };
+
+  const wait = async (reason: string): Promise<void> => {
+    status.state = 'backing-off';
+    status.error = reason;
+    status.restarts += 1;
+    const waitMs = backOffMs(backOff, failures);
+    failures += 1;
+    if (reason !== warnedOf) logger.warn({ reason, waitMs }, SUBSCRIPTION_INTERRUPTED);
+    warnedOf = reason;
+    await pause(waitMs, stopping.signal);
+  };
+
+  const loop = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      const reason = await followLog().then(
+        () => (leaving.signal.aborted ? 'restart requested' : 'the subscription ended'),
+        reasonOf,
+      );
+      if (!stopping.signal.aborted) await wait(reason);
+    }
+    status.state = 'stopped';
+  };
+  const ended = loop();
+
+  return {
+    status: () => ({ ...status }),
+    restart: (): void => leaving.abort(),
+    stop: (): Promise<void> => {
+      stopping.abort();
+      return ended;
+    },
+  };
+};
+
+export type Subscription = ReturnType<typeof runSubscription>;
+
+/** Over the whole log up to the event, where the store keeps that; null for an unreadable event. */
+export const checkpointHashOf = (event: LogEvent): string | null => {
+  if (event.logHash !== undefined) return event.logHash;
+  return 'unreadable' in event ? null : event.hash;
+};
+
+/** Earlier versions kept the hash of the event alone. */
+const fits = (at: HashesAt | null, hash: string): boolean =>
+  at !== null && (at.logHash === hash || at.hash === hash);
+
+/** Returns a log hash that is carried, not stored; undefined when no event is there. */
+type LogHashAt = (position: Position) => Promise<string | undefined>;
+
+/** Undefined: it fits; else followed events are lost or written anew. Throws StoreUnavailable. */
+export const misfitOf = async (
+  store: Pick<EventStore, 'end' | 'readAll' | 'hashAt'>,
+  checkpoint: Position | null,
+  hash: string | null,
+  carried?: LogHashAt,
+): Promise<'ends before' | 'has other events up to' | undefined> => {
+  if (checkpoint === null) return undefined;
+  const at = await store.hashAt(checkpoint);
+  const end = await store.end();
+  // A thread that follows the log learns of its end a moment after the file has the event.
+  const isBefore =
+    at === null && end !== checkpoint && (await store.readAll(checkpoint, 1, end)).length === 0;
+  if (isBefore) return 'ends before';
+  if (hash === null) return undefined;
+  if (fits(at, hash) || (at !== null && (await carried?.(checkpoint)) === hash)) return undefined;
+  return 'has other events up to';
+};
+
+type Engines = {
+  store: EventStore;
+  readModels: Pick<ReadModels, 'checkpoint' | 'checkpointHash'>;
+  /** Left out where the store keeps the log hashes itself, or nothing is sealed. */
+  running?: { logHashAt: LogHashAt } | undefined;
+};
+
+/** Throws LogMisfit where the log does not fit the read models' checkpoint, and what the engines throw. */
+export const rejectMisfit = async (
+  { store, readModels, running }: Engines,
+  checkpoint: Position | null,
+): Promise<void> => {
+  const hash = checkpoint === null ? null : await readModels.checkpointHash(checkpoint);
+  const misfit = await misfitOf(store, checkpoint, hash, running?.logHashAt);
+  if (misfit === undefined) return;
+  throw new LogMisfit(
+    `the event log ${misfit} the read models' checkpoint (${checkpoint}): it was changed, cut, or restored from another copy; put the right log back, or, where this log is the right one, delete the read models, and no other file or collection, to fill them from it`,
+  );
+};
+
+/** An engine out of reach is no error: the catch-up loop checks again. Throws LogMisfit. */
+export const checkBeforeStart = async (engines: Engines): Promise<void> => {
+  try {
+    await rejectMisfit(engines, await engines.readModels.checkpoint());
+  } catch (error) {
+    if (error instanceof LogMisfit) throw error;
+  }
+};

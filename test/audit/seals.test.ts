@@ -1,0 +1,322 @@
+/** Seals of the log: when they are made, and which changes of a log with every hash right they find. */
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { headFileOf } from '../../audit/seals/key.ts';
+import { type OpenedSealer, openSealer } from '../../audit/seals/open.ts';
+import { rotateSealingKey } from '../../audit/seals/rotate.ts';
+import { verifyFile } from '../../cli/verify-file.ts';
+import { LogMisfit, SealFileRefused } from '../../projector/errors.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
+import { appendLife } from '../support/many-payments.ts';
+import { silent } from '../support/silent-log.ts';
+import {
+  exportLog,
+  type LogUnderTest,
+  openFilledLog,
+  openRows,
+  type Rows,
+  rewritten,
+  verifyWhole,
+} from '../support/tampering.ts';
+import { until } from '../support/until.ts';
+
+let log: LogUnderTest;
+let store: EventStore;
+let keyFile: string;
+const running = new Set<OpenedSealer>();
+
+beforeEach(async () => {
+  log = await openFilledLog();
+  store = log.store;
+  keyFile = join(log.folder, 'elsewhere.pem');
+});
+afterEach(async () => {
+  for (const sealer of running) await sealer.stop();
+  running.clear();
+  await store.close();
+  await log.close();
+});
+
+const open = async (
+  seals: { eventsMax?: number; everyMs?: number; headFile?: string } = {},
+  own = { store, logger: silent },
+) => {
+  const config = { seals: { keyFile, eventsMax: 10_000, everyMs: 3_600_000, ...seals } };
+  const fileOf = (name: string) => join(log.folder, name);
+  const sealer = await openSealer({ config, store: own.store, fileOf, log: own.logger });
+  running.add(sealer);
+  return sealer;
+};
+const stop = async (sealer: OpenedSealer): Promise<void> => {
+  running.delete(sealer);
+  await sealer.stop();
+};
+/** A start and a stop of the service, as far as seals go. */
+const startAndStop = async (): Promise<void> => stop(await open());
+
+const seals = async () => (await store.readStream(SEALS_STREAM)).map(({ event }) => event.data);
+const add = (paymentId: string): Promise<void> => appendLife(store, paymentId);
+
+/** Changes the rows of the stopped service's log, and opens it again. */
+const change = async (how: (rows: Rows) => Rows['rows']): Promise<void> => {
+  await store.close();
+  const rows = openRows(log.file);
+  rows.write(how(rows));
+  rows.close();
+  store = await openSqliteEventStore({ file: log.file });
+};
+const streamOf = (rows: Rows, id: number) => rows.streams.find((one) => one.id === id)?.name;
+
+describe('seals', () => {
+  test('are made at a stop where anything was written, each of what lies before it', async () => {
+    await startAndStop();
+    expect(await seals()).toMatchObject([
+      { position: '36', logHash: (await store.hashAt('36'))?.logHash },
+    ]);
+    await startAndStop();
+    expect(await seals()).toHaveLength(1);
+    await add('pay_new');
+    // A verification counts them, with what follows the last one.
+    expect(await verifyWhole(store)).toMatchObject({
+      ok: true,
+      sealed: { seals: 1, position: '36', eventsAfter: 6 },
+    });
+    await startAndStop();
+    expect(await seals()).toMatchObject([{ position: '36' }, { position: '43' }]);
+    expect(JSON.parse(readFileSync(headFileOf({ keyFile }), 'utf8'))).toMatchObject({
+      position: '43',
+    });
+  });
+
+  test('are made after SEAL_EVENTS_MAX events, and after SEAL_INTERVAL_MS where anything was written', async () => {
+    await startAndStop();
+    const byCount = await open({ eventsMax: 6 });
+    await add('pay_a');
+    await until('sealed', async () => (await seals()).length === 2);
+    // Each says after how many events the next one is due, also once the setting has changed.
+    expect(await seals()).toMatchObject([{ eventsMax: 10_000 }, { eventsMax: 6 }]);
+    await stop(byCount);
+    await open({ everyMs: 100 });
+    await add('pay_b');
+    await until('sealed', async () => (await seals()).length === 3);
+    expect((await seals()).at(-1)).toMatchObject({ position: '50' });
+  });
+
+  test('a log written anew with every hash right, seals kept, is refused, and verify finds it', async () => {
+    await startAndStop();
+    // Another merchant: no sum of the payment shows it.
+    const other = (text: string) => text.replace('"merchantId":"m_0"', '"merchantId":"m_9"');
+    await change(({ rows }) => rewritten(rows, 0, other));
+    await expect(open()).rejects.toThrow(LogMisfit);
+    await expect(open()).rejects.toThrow(
+      /the last seal of the event log, at position 37, does not fit: the log is not the one that was sealed at position 36; put back/,
+    );
+    expect(await verifyWhole(store)).toMatchObject({
+      finding: 'BROKEN',
+      broken: { position: '37', stream: SEALS_STREAM },
+    });
+  });
+
+  test('a copy of an earlier seal covers nothing, also in an export', async () => {
+    await startAndStop();
+    await add('pay_new');
+    await change(({ rows }) => {
+      const seal = rows.at(36) as Rows['rows'][number];
+      const previous = `"previousHash":"${seal.hash}"`;
+      const text = seal.text
+        .replace(/"previousHash":"\w+"/, previous)
+        .replace('"revision":0', '"revision":1');
+      const copy = { ...seal, position: 44, revision: 1, id: crypto.randomUUID() };
+      const own = text.replaceAll(seal.id, copy.id);
+      return rewritten([...rows, { ...copy, text: own }], 43, (same) => same);
+    });
+    const broken = { position: '44', reason: 'it seals nothing after the seal before it' };
+    expect(await verifyWhole(store)).toMatchObject({ finding: 'BROKEN', broken });
+    const { out } = await exportLog({ ...log, store });
+    expect(await verifyFile(out)).toMatchObject({ ok: false, broken: { line: 44, ...broken } });
+  });
+
+  test('a log that was cut, or put back from an older copy, is refused until the head file is removed', async () => {
+    await startAndStop();
+    await add('pay_new');
+    await startAndStop();
+    await change(({ rows }) => rows.slice(0, 37));
+    await expect(open()).rejects.toThrow(/put back from an older copy/);
+    rmSync(headFileOf({ keyFile }));
+    await add('pay_after');
+    await startAndStop();
+    expect(await seals()).toHaveLength(2);
+  });
+
+  test('with another key, or a file that holds none, the start is refused', async () => {
+    await startAndStop();
+    rmSync(keyFile);
+    await expect(open()).rejects.toThrow(/it was sealed with another key \(\w{16}, not \w{16}\)/);
+    writeFileSync(keyFile, 'nothing');
+    await expect(open()).rejects.toThrow(/^SEALING_KEY_FILE: \S+ holds no Ed25519 key in PEM/);
+    keyFile = join(log.folder, 'no-folder', 'key.pem');
+    await expect(open()).rejects.toThrow(
+      /^SEALING_KEY_FILE: \S+ cannot be read or made \(ENOENT\)/,
+    );
+  });
+});
+
+test('a head that cannot be written beside the key is one warning until it is written again', async () => {
+  const warned: unknown[] = [];
+  const logger = { ...silent, warn: (...line: unknown[]) => warned.push(line) };
+  let looks = 0;
+  const head: EventStore['head'] = (after) => {
+    looks += 1;
+    return store.head(after);
+  };
+  const inTheWay = `${headFileOf({ keyFile })}.new`;
+  mkdirSync(inTheWay);
+  const sealer = await open({}, { store: { ...store, head }, logger });
+  await add('pay_a');
+  await until('it was said', () => warned.length === 1);
+  expect(warned).toMatchObject([
+    [{ reason: expect.any(String) }, expect.stringMatching(/^the head of the event log could not/)],
+  ]);
+  const before = looks;
+  await until('it has looked again', () => looks > before + 2);
+  expect(warned).toHaveLength(1);
+  rmSync(inTheWay, { recursive: true });
+  await until('it is kept', async () => (await sealer.overdue()).headSeconds === 0);
+  expect(existsSync(headFileOf({ keyFile }))).toBe(true);
+  mkdirSync(inTheWay);
+  await add('pay_b');
+  await until('it was said again', () => warned.length === 2);
+  expect((await sealer.overdue()).headSeconds).toBeGreaterThan(0);
+  await stop(sealer);
+  // The seal is in the log all the same.
+  expect(await seals()).toHaveLength(1);
+});
+
+test('SEALED_HEAD_FILE holds the head apart from the key, and an older copy of the log is refused by it', async () => {
+  mkdirSync(join(log.folder, 'heads'));
+  const headFile = join(log.folder, 'heads', 'head.json');
+  await stop(await open({ headFile }));
+  expect(JSON.parse(readFileSync(headFile, 'utf8'))).toMatchObject({ position: '36' });
+  expect(existsSync(headFileOf({ keyFile }))).toBe(false);
+  await change((all) =>
+    all.rows.filter(({ stream_id }) => streamOf(all, stream_id) !== SEALS_STREAM),
+  );
+  await expect(open({ headFile })).rejects.toThrow(/remove \S+heads\/head\.json/);
+});
+
+describe('SEALED_HEAD_FILE', () => {
+  const headFile = () => join(log.folder, 'head');
+  const makeKey = async () => {
+    await startAndStop();
+    rmSync(headFileOf({ keyFile }));
+  };
+  const NOT_PLAIN = /is a link, a folder, a pipe or a device; name a plain file/;
+  /** What is made at the place, or the place that is named in its stead. */
+  const PLACES: [what: string, make: (at: string) => unknown, said: RegExp][] = [
+    ['a pipe', (at) => execFileSync('mkfifo', [at]), NOT_PLAIN],
+    ['a device', () => '/dev/zero', NOT_PLAIN],
+    ['a folder', (at) => mkdirSync(at), NOT_PLAIN],
+    [
+      "the key's own file",
+      () => keyFile,
+      /is the sealing key itself; name a plain file of its own/,
+    ],
+    ['the key under another name', (at) => linkSync(keyFile, at), /is the sealing key itself/],
+    ['a link to the key', (at) => symlinkSync(keyFile, at), NOT_PLAIN],
+    ['a link that leads nowhere', (at) => symlinkSync('nowhere', at), NOT_PLAIN],
+    [
+      'another secret',
+      (at) => writeFileSync(at, 'a secret'),
+      /holds no head of a log; .*; where it is something else, name a plain file of its own/,
+    ],
+  ];
+
+  test.each(PLACES)(
+    'that names %s is refused in one line, and nothing is read or replaced',
+    async (_what, make, said) => {
+      await makeKey();
+      const key = readFileSync(keyFile, 'utf8');
+      const named = make(headFile());
+      const at = typeof named === 'string' ? named : headFile();
+      const before = lstatSync(at);
+      const refused = await open({ headFile: at }).catch((error: Error) => error);
+      expect(refused).toBeInstanceOf(SealFileRefused);
+      const { message } = refused as Error;
+      expect(message).toMatch(said);
+      expect(message).toMatch(new RegExp(`^SEALED_HEAD_FILE: ${at} `));
+      expect(message).not.toMatch(/remove|\n/);
+      const { ino, mode } = lstatSync(at);
+      expect([ino, mode]).toEqual([before.ino, before.mode]);
+      expect(readFileSync(keyFile, 'utf8')).toBe(key);
+    },
+  );
+
+  test('that becomes a link while the service runs is not replaced, and the head counts as not kept', async () => {
+    const warned: string[] = [];
+    const logger = { ...silent, warn: (_fields: object, text: string) => warned.push(text) };
+    const sealer = await open({ headFile: headFile() }, { store, logger });
+    symlinkSync('nowhere', headFile());
+    await add('pay_a');
+    await until('it is said', () => warned.length > 0);
+    expect(lstatSync(headFile()).isSymbolicLink()).toBe(true);
+    expect((await sealer.overdue()).headSeconds).toBeGreaterThan(0);
+    rmSync(headFile());
+    await until('it is kept', () => existsSync(headFile()));
+    await stop(sealer);
+  });
+});
+
+test('a log that cannot be sealed says for how long events have waited, until it is sealed', async () => {
+  const full = async () => {
+    throw new Error('full');
+  };
+  const sealer = await open(
+    { eventsMax: 1 },
+    { store: { ...store, append: full }, logger: silent },
+  );
+  expect((await sealer.overdue()).sealSeconds).toBeGreaterThan(0);
+  await stop(sealer);
+  await startAndStop();
+  expect((await (await open()).overdue()).sealSeconds).toBe(0);
+});
+
+test('a head that the key has not signed, and one whose key was changed since, are told apart', async () => {
+  const sealer = await open();
+  await add('pay_a');
+  await until('it is kept', () => existsSync(headFileOf({ keyFile })));
+  const text = readFileSync(headFileOf({ keyFile }), 'utf8');
+  await stop(sealer);
+  const [before = '', after = ''] = text.split(/(?<="signature":")./);
+  const changed = text[before.length] === 'A' ? 'B' : 'A';
+  writeFileSync(headFileOf({ keyFile }), before + changed + after);
+  await expect(open()).rejects.toThrow(
+    /elsewhere\.pem\.head holds a head that the sealing key has not signed/,
+  );
+  writeFileSync(headFileOf({ keyFile }), text);
+  await rotateSealingKey(store, { keyFile, keepsHead: false });
+  await startAndStop();
+});
+
+test('a seal that cannot be stored holds up neither the stop nor an append', async () => {
+  await startAndStop();
+  await add('pay_new');
+  const sealer = await open();
+  await store.close();
+  await stop(sealer);
+  store = await openSqliteEventStore({ file: log.file });
+  await startAndStop();
+  expect(await seals()).toHaveLength(2);
+});

@@ -1,4 +1,0 @@
-import { kafkaFeedDriver } from '../../support/feed-drivers.ts';
-import { describeEventFeed } from './describe-event-feed.ts';
-
-describeEventFeed(kafkaFeedDriver);

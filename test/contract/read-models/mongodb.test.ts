@@ -1,4 +1,0 @@
-import { mongoReadModels } from '../../support/read-model-drivers.ts';
-import { describeReadModels } from './describe-read-models.ts';
-
-describeReadModels(mongoReadModels);

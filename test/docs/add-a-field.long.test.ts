@@ -1,0 +1,141 @@
+/**
+ * docs/how-to/add-a-field-to-an-event.md, followed to the letter in a copy of the project: an optional
+ * `salesChannel` of the merchant, from the request to the topics.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const PAGE = readFileSync(join(ROOT, 'docs/how-to/add-a-field-to-an-event.md'), 'utf8');
+const FROZEN = 'test/payment/stored-events/PaymentCreated.v1.with-metadata.json';
+const VARIANT = '.with-sales-channel';
+
+const folder = temporaryFolder();
+const at = (file: string): string => join(folder.path, 'project', file);
+const textOf = (file: string): string => readFileSync(at(file), 'utf8');
+
+/** A line after the one that stands there; the page has to name the file. */
+const addAfter = (file: string, line: string, added: string): void => {
+  expect(PAGE).toContain(file.replace('docs/', '../'));
+  const text = textOf(file);
+  expect(text).toContain(line);
+  writeFileSync(at(file), text.replace(line, `${line}${added}`));
+};
+
+const npm = (...args: string[]) => {
+  const ran = spawnSync('npm', args, { cwd: at('.'), encoding: 'utf8', env: ENV });
+  return { code: ran.status, text: ran.stdout + ran.stderr };
+};
+/** In the copy nothing is known of the run that this test is part of. */
+const ENV = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => ['PATH', 'HOME', 'TMPDIR'].includes(name)),
+);
+const passes = (...args: string[]): void => {
+  const { code, text } = npm(...args);
+  expect([code, code === 0 ? '' : text.slice(-4_000)]).toEqual([0, '']);
+};
+/** The hash that a failing test prints. */
+const printedHash = (suite: string, hash: RegExp): string => {
+  const { code, text } = npm('test', '--', suite);
+  expect(code).not.toBe(0);
+  return hash.exec(text)?.[1] ?? `no hash in ${text.slice(-2_000)}`;
+};
+
+beforeAll(() => {
+  mkdirSync(at('.'), { recursive: true });
+  const files = execFileSync('git', ['ls-files', '-z'], { cwd: ROOT, encoding: 'utf8' });
+  for (const file of files.split('\0').filter((one) => one !== ''))
+    cpSync(join(ROOT, file), at(file));
+  execFileSync('cp', ['-al', join(ROOT, 'node_modules'), at('node_modules')]);
+});
+afterAll(() => folder.remove());
+
+test('every step of the page can be done, and what has to pass passes', () => {
+  const schema = '  descriptor: optionalText,\n';
+  addAfter('shared/payment/fields.ts', schema, '  salesChannel: optionalText,\n');
+
+  const request = '  descriptor: optionalText(),\n';
+  addAfter('command-api/request/schemas.ts', request, '  salesChannel: optionalText(),\n');
+  const row = "| descriptor | string | Text shown on the customer's bank statement. |\n";
+  addAfter('docs/interface.md', row, '| salesChannel | string | Where the order was made. |\n');
+
+  const sentence = "descriptor: The text on the shopper's bank statement.\n";
+  addAfter('scripts/openapi/fields.yaml', sentence, 'salesChannel: Where the order was made.\n');
+
+  const form = JSON.parse(textOf(FROZEN));
+  form.stored.data.details.salesChannel = 'web';
+  const frozen = FROZEN.replace('.with-metadata', VARIANT);
+  const freeze = () => writeFileSync(at(frozen), `${JSON.stringify(form, null, 2)}\n`);
+  freeze();
+  addAfter(
+    'test/payment/stored-events.test.ts',
+    "  { type: 'PaymentCreated', version: 1, variant: '.with-metadata' },\n",
+    `  { type: 'PaymentCreated', version: 1, variant: '${VARIANT}' },\n`,
+  );
+  form.hash = printedHash('test/domain/stored-events', /Received: "([0-9a-f]{64})"/);
+  freeze();
+  passes('test', '--', 'test/domain/stored-events');
+
+  const shown = '  descriptor: optionalText,\n';
+  addAfter('shared/payment/payment-response.ts', shown, '  salesChannel: optionalText,\n');
+  addAfter(
+    'shared/payment/response.ts',
+    '      descriptor: details.descriptor,\n',
+    '      salesChannel: details.salesChannel,\n',
+  );
+  addAfter(
+    'test/payment/response.test.ts',
+    "    descriptor: 'ACME',\n",
+    "    salesChannel: 'web',\n",
+  );
+  const [, version = ''] =
+    /READ_MODEL_VERSION = (\d+);/.exec(textOf('shared/payment/response.ts')) ?? [];
+  const raised = textOf('shared/payment/response.ts').replace(
+    `READ_MODEL_VERSION = ${version};`,
+    `READ_MODEL_VERSION = ${Number(version) + 1};`,
+  );
+  writeFileSync(at('shared/payment/response.ts'), raised);
+  const suite = 'test/payment/read-model-version.test.ts';
+  const hash = printedHash(suite, /\+ +"hash": "([0-9a-f]{16})"/);
+  const kept = textOf(suite)
+    .replace(/hash: '[0-9a-f]{16}'/, `hash: '${hash}'`)
+    .replace(`version: ${version}`, `version: ${Number(version) + 1}`);
+  writeFileSync(at(suite), kept);
+  passes('test', '--', 'test/domain');
+
+  addAfter(
+    'topics/schemas.ts',
+    '  merchantReference: details.merchantReference,\n',
+    '  salesChannel: details.salesChannel,\n',
+  );
+  const last = '    authorizationExpiring(),\n  ],\n';
+  const later = "  [created({ paymentId: 'pay_99', details: { salesChannel: 'web' } })],\n";
+  addAfter('test/support/topic-samples.ts', last, later);
+
+  passes('run', 'docs:openapi');
+  passes('run', 'docs:topics');
+  const differences = textOf('test/golden/differences.ts');
+  const added = String.raw`/^ *"salesChannel": \{\n(?: *"(?:type|maxLength|description)": .*\n)* *\},?\n/gm`;
+  writeFileSync(
+    at('test/golden/differences.ts'),
+    differences.replace(
+      '\n];\n',
+      () =>
+        `\n  { names: /^docs\\/openapi\\.json$/, from: ${added}, to: '', reason: 'A merchant may say where the order was made.' },\n];\n`,
+    ),
+  );
+
+  passes('run', 'check:types');
+  passes(
+    'test',
+    '--',
+    'test/domain',
+    'test/golden',
+    'test/projector/topics',
+    'test/docs',
+    'test/http/create',
+  );
+});

@@ -1,0 +1,81 @@
+/** ADR-0185: a verification and an export of a SQLite log run beside the event loop, and end with the store. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { exportTexts } from '../../audit/log.ts';
+import { type LogWalked, verifyWhole } from '../../audit/verify-log.ts';
+import { StoreUnavailable } from '../../shared/event-store/errors.ts';
+import {
+  openSqliteEventStore,
+  type SqliteEventStore,
+} from '../../shared/event-store/sqlite/event-store.ts';
+import { resultOf } from '../../shared/runtime/scan.ts';
+import { untilBesideTheLoop } from '../support/beside-the-loop.ts';
+import { appendLives } from '../support/many-payments.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const PAYMENTS = 300;
+const EVENTS = 6 * PAYMENTS;
+
+const requested = { from: undefined, fromTime: undefined, toTime: undefined, limit: undefined };
+const readModels = { getAny: async () => undefined };
+const exportArgs = { requested, only: undefined };
+
+describe('scans of a SQLite log', () => {
+  const folder = temporaryFolder();
+  const file = join(folder.path, 'events.sqlite');
+  let store: SqliteEventStore;
+  beforeAll(async () => {
+    store = await openSqliteEventStore({ file });
+    const ids = Array.from({ length: PAYMENTS }, (_, n) => `pay_${n}`);
+    await appendLives(store, ids);
+  });
+  afterAll(async () => {
+    await store.close();
+    folder.remove();
+  });
+
+  const verify = async (signal?: AbortSignal): Promise<LogWalked | undefined> =>
+    resultOf(verifyWhole(store, { end: await store.end(), seals: { log: 'log' } }, signal));
+  const exported = (from = store) => exportTexts({ store: from, readModels }, exportArgs);
+  const linesOf = async (texts: AsyncIterable<string>): Promise<number> => {
+    let lines = 0;
+    for await (const text of texts) lines += text.split('\n').length - 1;
+    return lines;
+  };
+
+  test('see every event, side by side', async () => {
+    const [walked, lines] = await Promise.all([verify(), linesOf(exported())]);
+    const last = { position: String(EVENTS) };
+    expect(walked).toMatchObject({ events: EVENTS, last, breaks: { count: 0 } });
+    expect(lines).toBe(EVENTS);
+  });
+
+  test('take next to nothing of the event loop', async () => {
+    await untilBesideTheLoop(() => Promise.all([verify(), linesOf(exported())]));
+  });
+
+  test('see what was appended before they began', async () => {
+    await appendLives(store, ['pay_late']);
+    expect(await verify()).toMatchObject({ events: EVENTS + 6 });
+  });
+
+  test('a verification that is stopped has no result', async () => {
+    expect(await verify(AbortSignal.abort())).toBeUndefined();
+  });
+
+  test('one that its reader left, or that is under way, is over when the store has closed', async () => {
+    const other = join(folder.path, 'closing.sqlite');
+    const closing = await openSqliteEventStore({ file: other });
+    // More than a scan may be ahead of its reader.
+    const ids = Array.from({ length: 200 }, (_, n) => `pay_${n}`);
+    await appendLives(closing, ids);
+    const texts = exported(closing);
+    expect((await texts.next()).value).toMatch(/^{"position":"1"/);
+    await closing.close();
+    // The last connection moved the write-ahead log into the file.
+    expect(existsSync(`${other}-wal`)).toBe(false);
+    // What was read ahead still arrives, then the scan ends.
+    await expect(linesOf(texts)).rejects.toThrow(StoreUnavailable);
+  });
+});

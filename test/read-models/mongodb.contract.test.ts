@@ -1,0 +1,4 @@
+import { mongoReadModels } from '../support/read-model-drivers.ts';
+import { describeReadModels } from './describe-read-models.ts';
+
+describeReadModels(mongoReadModels);

@@ -1,0 +1,134 @@
+/**
+ * `payments restore` (gaps §17): the copy is checked before anything is moved, the folder that it replaces is
+ * kept, and a service starts on it, with the sealing key and the head of the log on another volume.
+ */
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { newSealingKey } from '../../audit/seals/key.ts';
+import { runCli } from '../support/cli.ts';
+import { payment, SECRET } from '../support/in-process.ts';
+import { startServiceHere } from '../support/service-here.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { until } from '../support/until.ts';
+
+const { path: folder, remove } = temporaryFolder();
+afterAll(remove);
+const dataDir = join(folder, 'data');
+const copy = join(folder, 'copy');
+const keyFile = join(folder, 'seal', 'sealing-key.pem');
+const env = {
+  DATA_DIR: dataDir,
+  SEALING_KEY_FILE: keyFile,
+  JWT_SECRET: SECRET,
+  SEAL_EVENTS_MAX: '1',
+};
+
+const cli = (...args: string[]) => runCli(args, env);
+const headNow = () =>
+  existsSync(`${keyFile}.head`) ? readFileSync(`${keyFile}.head`, 'utf8') : '';
+const hashOf = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex');
+/** Every file with its bytes, but the lock, which each verb takes. */
+const bytesOf = (path: string) =>
+  readdirSync(path, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name !== 'service.lock')
+    .map((entry) => [entry.name, hashOf(join(entry.parentPath, entry.name))]);
+
+beforeAll(async () => {
+  mkdirSync(join(folder, 'seal'));
+  await using service = await startServiceHere({ dataDir, env });
+  expect((await service.post('/api/v1/payments', payment())).status).toBe(200);
+  await until('the log is sealed', () => headNow().startsWith('{"log"'));
+  expect(await cli('backup', copy)).toMatchObject({ code: 0 });
+  const head = headNow();
+  expect((await service.post('/api/v1/payments', payment())).status).toBe(200);
+  await until('the head of the log is kept', () => headNow() !== head);
+});
+
+/** A copy of the backup that was changed by `change`. */
+const changed = (name: string, change: (log: DatabaseSync, file: string) => void): string => {
+  const path = join(folder, name);
+  cpSync(copy, path, { recursive: true });
+  const file = join(path, 'events.sqlite');
+  const log = new DatabaseSync(file);
+  change(log, file);
+  return path;
+};
+
+test('a folder that a service holds is refused, and so is one without a log', async () => {
+  await using _ = await startServiceHere({ dataDir, env });
+  const [held, none] = [await cli('restore', copy), await cli('restore', folder)];
+  expect([held.code, held.stderr]).toEqual([
+    1,
+    expect.stringContaining('held by a running service'),
+  ]);
+  expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('holds no events.sqlite')]);
+});
+
+test('a damaged, a forged or a foreign copy is refused, and the folder and the head stay as they are', async () => {
+  const before = [bytesOf(dataDir), headNow()];
+  const damaged = changed('damaged', (log, file) => {
+    log.close();
+    const bytes = readFileSync(file);
+    bytes.fill(0, 8192, 12_288);
+    writeFileSync(file, bytes);
+  });
+  const forged = changed('forged', (log) => {
+    log.exec(`DROP TRIGGER events_no_update`);
+    log.exec(`UPDATE events SET text = replace(text, '"time":"20', '"time":"19')`);
+    log.close();
+  });
+  for (const [path, why] of [
+    [damaged, /damaged|malformed/],
+    [forged, /position/],
+  ] as const) {
+    const { code, stderr } = await cli('restore', path);
+    expect([code, stderr]).toEqual([3, expect.stringMatching(why)]);
+    expect(stderr).toContain(`${dataDir} is as it was`);
+  }
+  // The key that follows was made after the copy: a start would refuse this log.
+  const own = readFileSync(keyFile, 'utf8');
+  writeFileSync(keyFile, newSealingKey());
+  const foreign = await cli('restore', copy);
+  writeFileSync(keyFile, own);
+  expect([foreign.code, foreign.stderr]).toEqual([3, expect.stringContaining('another key')]);
+  expect([bytesOf(dataDir), headNow()]).toEqual(before);
+});
+
+test('the copy is put in the place of the folder, which is kept, and the service starts on it', async () => {
+  const { uid } = process.getuid?.() === 0 ? { uid: 1234 } : statSync(dataDir);
+  chownSync(dataDir, uid, statSync(dataDir).gid);
+  chmodSync(dataDir, 0o700);
+  const [before, ofCopy] = [bytesOf(dataDir), bytesOf(copy)];
+  const { code, stdout, stderr } = await cli('restore', copy);
+  expect([code, stderr]).toEqual([0, expect.stringContaining('payments reconcile --acknowledge')]);
+  expect(stdout).toMatch(
+    /^\S+ {2}3 events, whose chain holds\n {2}the last one is of \S+Z, 0\.0 hours ago\n/,
+  );
+  const [, aside = ''] = /what was there is in (.*)/.exec(stdout) ?? [];
+  expect(bytesOf(aside)).toEqual(before);
+  expect(bytesOf(copy)).toEqual(ofCopy);
+  const entries = [dataDir, ...readdirSync(dataDir).map((name) => join(dataDir, name))];
+  expect(entries.map((path) => [path, statSync(path).uid, statSync(path).mode & 0o077])).toEqual(
+    entries.map((path) => [path, uid, 0]),
+  );
+  expect(headNow()).toBe('');
+  await using service = await startServiceHere({ dataDir, env });
+  const there = { ...env, PAYMENTS_URL: service.url };
+  expect(await runCli(['verify', '--all'], there)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^intact {2}\d+ events/),
+  });
+});

@@ -1,0 +1,147 @@
+/** A client of Kafka that can be dropped: nothing that it was sending arrives after that. */
+import { connect, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { type ISocketFactory, Kafka, logLevel, Partitioners, type SASLOptions } from 'kafkajs';
+import { within } from '../../shared/runtime/back-off.ts';
+import { FeedUnavailable, MessageTooLarge } from '../port.ts';
+import { correct } from './kafkajs-corrections.ts';
+
+export type KafkaOptions = {
+  brokers: readonly string[];
+  topicPrefix: string;
+  /** Undefined: plain text. `ca` holds certificates in PEM; undefined: Node's own list. */
+  tls?: { ca: string | undefined } | undefined;
+  sasl?: { mechanism: string; username: string; password: string } | undefined;
+  timeoutsMs?: Partial<typeof TIMEOUTS_MS>;
+};
+
+export const TIMEOUTS_MS = {
+  connect: 2_000,
+  request: 5_000,
+  admin: 10_000,
+  send: 20_000,
+  close: 2_000,
+};
+const RETRY = { retries: 8, initialRetryTime: 100, maxRetryTime: 1_000, multiplier: 2 };
+
+const CAUSES: readonly [RegExp, string][] = [
+  [
+    /SASL/i,
+    'the brokers reject the login: KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD or KAFKA_SASL_MECHANISM is not theirs',
+  ],
+  [/certificate has expired/i, "the broker's certificate has expired"],
+  [
+    /self.signed|unable to (verify|get)|unknown ca/i,
+    "the broker's certificate is not signed by an authority of KAFKA_CA_FILE",
+  ],
+  [/altnames|Hostname\/IP/i, "the broker's certificate names another host than KAFKA_BROKERS"],
+  [/wrong version number|packet length too long/i, 'the broker does not speak TLS on this port'],
+  [
+    /GroupCoordinatorNotFound|transactional id/i,
+    'no broker coordinates the transactional id: the login needs the right to write under it, and a single broker transaction.state.log.replication.factor=1',
+  ],
+  [/old epoch/i, 'another projector has begun to send to these topics'],
+];
+
+/** One line for the operator. kafkajs wraps an error into others. */
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return 'unknown';
+  const { cause } = error;
+  const inner = error.name === 'KafkaJSNonRetriableError' && cause instanceof Error ? cause : error;
+  const text = `${inner.name}: ${inner.message}`;
+  return CAUSES.find(([words]) => words.test(text))?.[1] ?? text;
+};
+
+const TOO_LARGE = ['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'];
+
+const isTooLarge = (error: unknown): boolean =>
+  [error, Object(error).cause].some((one) => TOO_LARGE.includes(Object(one).type));
+
+const asFeedError = (what: string, error: unknown): Error => {
+  const text = `Kafka: could not ${what} (${reasonOf(error)})`;
+  return isTooLarge(error) ? new MessageTooLarge(text) : new FeedUnavailable(text);
+};
+
+const droppedError = (): Error => new Error('this client was dropped');
+
+/** TLS sends no server name for an address (RFC 6066). */
+const serverNameOf = (host: string) => (isIP(host) === 0 ? { servername: host } : {});
+
+export const openConnection = (options: KafkaOptions, timeoutsMs: typeof TIMEOUTS_MS) => {
+  const { brokers, tls, sasl } = options;
+  const sockets = new Set<Socket>();
+  const dropped = new AbortController();
+
+  // kafkajs retries a send that this service has given up, on new connections, and such messages would arrive
+  // after newer ones. A dropped client therefore gets no socket.
+  const socketFactory: ISocketFactory = ({ host, port, onConnect }) => {
+    const socket =
+      tls === undefined
+        ? connect({ host, port }, onConnect)
+        : connectTls({ host, port, ...serverNameOf(host), ca: tls.ca }, onConnect);
+    socket.setKeepAlive(true, 60_000);
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    if (dropped.signal.aborted) socket.destroy(droppedError());
+    return socket;
+  };
+
+  const client = new Kafka({
+    clientId: 'payments',
+    // A dropped client gets no address, so that its retries end at once.
+    brokers: () => (dropped.signal.aborted ? [] : [...brokers]),
+    logLevel: logLevel.NOTHING,
+    connectionTimeout: timeoutsMs.connect,
+    requestTimeout: timeoutsMs.request,
+    retry: RETRY,
+    ssl: tls !== undefined,
+    ...(sasl && { sasl: { ...sasl, mechanism: sasl.mechanism.toLowerCase() } as SASLOptions }),
+    socketFactory,
+  });
+  const kafka = correct(client, `${options.topicPrefix}.relay`);
+  const producer = kafka.producer({
+    createPartitioner: Partitioners.DefaultPartitioner,
+    idempotent: true,
+    maxInFlightRequests: 1,
+    allowAutoTopicCreation: false,
+    retry: RETRY,
+  });
+  let connected = false;
+
+  const inTime = async <T>(what: string, timeoutMs: number, step: Promise<T>): Promise<T> => {
+    const late = (): Error => new Error(`not done after ${timeoutMs} ms`);
+    try {
+      return await within(timeoutMs, step, late, dropped.signal);
+    } catch (error) {
+      throw asFeedError(what, error);
+    }
+  };
+
+  return {
+    admin: () => kafka.admin(),
+    inTime,
+    producer: async () => {
+      if (!connected) await inTime('connect', timeoutsMs.admin, producer.connect());
+      connected = true;
+      return producer;
+    },
+    drop: (): void => {
+      dropped.abort(droppedError());
+      // kafkajs does not notice a socket that closes without an error.
+      for (const socket of sockets) socket.destroy(droppedError());
+      // Ends the producer's timers. Its errors change nothing: the client is dropped already.
+      producer.disconnect().catch(() => undefined);
+    },
+    end: () => inTime('disconnect', timeoutsMs.close, producer.disconnect()),
+  };
+};
+
+/** For `payments doctor`. Throws FeedUnavailable with the likely cause. */
+export const pingKafka = async (options: KafkaOptions): Promise<void> => {
+  const client = openConnection(options, TIMEOUTS_MS);
+  try {
+    await client.inTime('connect', TIMEOUTS_MS.admin, client.admin().connect());
+  } finally {
+    client.drop();
+  }
+};

@@ -1,0 +1,199 @@
+/**
+ * Makes the messages of events. Pure: the same event gives the same bytes, whether they are sent or
+ * computed from the log. CloudEvents 1.0, structured JSON; the attributes are repeated as `ce_` headers,
+ * for consumers that route without parsing.
+ */
+import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
+import type { RecordedEvent } from '../shared/event-store/port.ts';
+import {
+  adviceOf,
+  intentsWithoutOutcome,
+  type PaymentReadModel,
+} from '../shared/payment/payment-response.ts';
+import type { SealEvent } from '../shared/payment/seal-events.ts';
+import { withoutCardNumbers } from '../shared/runtime/card-numbers.ts';
+import { type FeedMessage, SEALS_KEY, type Topic } from './port.ts';
+import {
+  type CloudEvent,
+  MESSAGE_VERSIONS,
+  type MessageType,
+  publicEventData,
+  publicSealData,
+  publicState,
+} from './schemas.ts';
+
+type Attributes = Omit<CloudEvent, 'data'>;
+
+const CONTENT_TYPE = 'application/cloudevents+json';
+/** Ten digits, because CloudEvents orders a `sequence` as text. */
+const SEQUENCE_DIGITS = 10;
+
+const ofPayment = ({ merchantId, response }: PaymentReadModel) => ({
+  source: `/payments/${encodeURIComponent(merchantId.toWellFormed())}`,
+  subject: response.paymentId,
+});
+
+/** Percent-encodes all but visible ASCII (CloudEvents, Kafka binding). */
+const headerValue = (value: string): string =>
+  value
+    .toWellFormed()
+    .replace(/[^\x21\x23-\x24\x26-\x7e]/gu, (character) => encodeURIComponent(character));
+
+const headersOf = (attributes: Attributes): Record<string, string> => {
+  const headers: Record<string, string> = { 'content-type': CONTENT_TYPE };
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name !== 'datacontenttype') headers[`ce_${name}`] = headerValue(String(value));
+  }
+  // By this name the clients of tracing tools find it.
+  if (attributes.traceparent !== undefined) headers.traceparent = attributes.traceparent;
+  return headers;
+};
+
+type Texts = { [name: string]: unknown };
+
+/** Masks card numbers in these texts (gaps §4, ADR-0124). */
+const masked = <T extends Texts>(object: T, names: readonly string[]): T => {
+  const copy: Texts = { ...object };
+  for (const name of names) {
+    const text = copy[name];
+    if (typeof text === 'string') copy[name] = withoutCardNumbers(text);
+  }
+  return copy as T;
+};
+
+type OrderTexts = Texts & {
+  productItems?: Texts[] | undefined;
+  source?: Texts | undefined;
+  metadata?: Texts | undefined;
+};
+
+/** A merchant may have typed a card number in place of an order number. */
+const withMaskedOrder = (data: OrderTexts): OrderTexts => ({
+  ...masked(data, ['merchantReference']),
+  ...(data.productItems && { productItems: data.productItems.map((item) => masked(item, ['id'])) }),
+  ...(data.source && { source: masked(data.source, ['storeId', 'externalMerchantId']) }),
+  ...(data.metadata && { metadata: masked(data.metadata, Object.keys(data.metadata)) }),
+});
+
+type Own = Pick<CloudEvent, 'source' | 'subject' | 'partitionsequence'> & {
+  type: MessageType;
+  id: string;
+  data: OrderTexts;
+};
+
+const messageOf = (
+  topic: Topic,
+  partition: number,
+  event: RecordedEvent,
+  { type, id, source, subject, data, ...numbered }: Own,
+): FeedMessage => {
+  const { time, context } = event;
+  const attributes: Attributes = {
+    specversion: '1.0',
+    id,
+    source,
+    type: `payments.${type}.v${MESSAGE_VERSIONS[type]}`,
+    subject,
+    time,
+    datacontenttype: 'application/json',
+    dataschema: `urn:payments:schema:${type}:${MESSAGE_VERSIONS[type]}`,
+    sequence: String(event.revision).padStart(SEQUENCE_DIGITS, '0'),
+    ...numbered,
+    globalposition: event.position,
+    correlationid: context.correlationId,
+    causationid: context.causationId,
+    hash: event.hash,
+    ...(context.traceparent !== undefined && { traceparent: context.traceparent }),
+  };
+  return {
+    topic,
+    partition,
+    key: subject,
+    value: JSON.stringify({ ...attributes, data: withMaskedOrder(data) }),
+    headers: headersOf(attributes),
+    timestampMs: Date.parse(time),
+  };
+};
+
+/** `readModel` is the payment after the event; `number` counts the messages of the partition. */
+export const eventMessage = (
+  event: RecordedPaymentEvent,
+  readModel: PaymentReadModel,
+  { partition, number }: { partition: number; number: number },
+): FeedMessage => {
+  const { type, data } = event.event;
+  // The schema lets through what it lists of the order, and no name or address.
+  const order = 'details' in data ? data.details : {};
+  const failure = 'failureCode' in data ? { advice: adviceOf(data) } : {};
+  return messageOf('events', partition, event, {
+    ...ofPayment(readModel),
+    type,
+    id: event.id,
+    partitionsequence: String(number),
+    data: publicEventData[type].parse({ ...order, ...data, ...failure }),
+  });
+};
+
+/** A payment can have a thousand of them, and a message has to fit the broker (gaps §18). */
+const TRANSACTIONS_MAX = 50;
+
+/** The payment after the event. Its id differs from the event's: source and id together name one message. */
+export const stateMessage = (
+  event: RecordedPaymentEvent,
+  readModel: PaymentReadModel,
+  { partition }: { partition: number },
+): FeedMessage => {
+  const { merchantId, revision, unresolved, response } = readModel;
+  const data = publicState.parse({
+    ...response,
+    merchantId,
+    revision,
+    card: response.paymentMethod.card,
+    unresolvedOperations: intentsWithoutOutcome(unresolved).length,
+    transactionCount: response.transactions.length,
+    transactions: response.transactions.slice(-TRANSACTIONS_MAX),
+  });
+  const own = { ...ofPayment(readModel), type: 'PaymentState', id: `${event.id}.state` } as const;
+  return messageOf('state', partition, event, { ...own, data });
+};
+
+export const sealMessage = (
+  event: RecordedEvent<SealEvent>,
+  { partition }: { partition: number },
+): FeedMessage => {
+  const { type, data } = event.event;
+  return messageOf('seals', partition, event, {
+    type,
+    id: event.id,
+    source: `/${SEALS_KEY}`,
+    subject: SEALS_KEY,
+    data: publicSealData[type].parse(data),
+  });
+};
+
+const SEED = 0x9747b28c;
+const MULTIPLIER = 0x5bd1e995;
+
+/** The hash of Kafka's Java client, as a signed 32-bit number. */
+const murmur2 = (data: Uint8Array): number => {
+  const bytes = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  const wholeWords = data.length & ~3;
+  let hash = SEED ^ data.length;
+  for (let at = 0; at < wholeWords; at += 4) {
+    let word = Math.imul(bytes.getInt32(at, true), MULTIPLIER);
+    word = Math.imul(word ^ (word >>> 24), MULTIPLIER);
+    hash = Math.imul(hash, MULTIPLIER) ^ word;
+  }
+  if (wholeWords < data.length) {
+    let rest = 0;
+    for (let at = data.length - 1; at >= wholeWords; at -= 1)
+      rest = (rest << 8) | bytes.getUint8(at);
+    hash = Math.imul(hash ^ rest, MULTIPLIER);
+  }
+  hash = Math.imul(hash ^ (hash >>> 13), MULTIPLIER);
+  return hash ^ (hash >>> 15);
+};
+
+/** By the rule of Kafka's own clients: any other producer puts the same key into the same partition. */
+export const partitionOf = (key: string, partitions: number): number =>
+  (murmur2(Buffer.from(key)) & 0x7fffffff) % partitions;

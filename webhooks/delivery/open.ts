@@ -1,0 +1,83 @@
+import type { Projector } from '../../projector/compose.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
+import type { Config } from '../../shared/runtime/config.ts';
+import { reasonOf } from '../../shared/runtime/error-text.ts';
+import { newEventId } from '../../shared/runtime/ids.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
+import type { Metrics } from '../../shared/runtime/metrics.ts';
+import { SUBSCRIPTION_INTERRUPTED } from '../../shared/subscription/subscription.ts';
+import { addressKinds } from '../endpoints/addresses.ts';
+import { handleEndpointCommand } from '../endpoints/endpoint-log.ts';
+import type { WebhookSecret } from '../signer.ts';
+import type { DeliveryStore } from '../store/port.ts';
+import { type Deliverer, startDeliverer, type Turn } from './deliverer.ts';
+import { deliver } from './follow-endpoints.ts';
+import type { SendDeps } from './send-item.ts';
+import { type CountedAttempt, deliverInThread } from './thread.ts';
+
+/** Where that fails, the next failure of the endpoint tries again. */
+export const disableIn =
+  (store: Parameters<typeof handleEndpointCommand>[0], logger: Logger): SendDeps['disable'] =>
+  async ({ endpointId, merchantId }, reason) => {
+    const id = newEventId();
+    const context = { actor: 'webhooks', requestId: id, correlationId: id, causationId: id };
+    const command = { kind: 'disable', endpointId, reason } as const;
+    try {
+      const handled = await handleEndpointCommand(store, merchantId, command, context);
+      if (handled.kind === 'stored' && handled.events.length > 0)
+        logger.error({ endpointId, merchant: merchantId, reason }, 'webhook endpoint disabled');
+    } catch (error) {
+      logger.warn({ endpointId, reason: reasonOf(error) }, 'webhook endpoint not disabled yet');
+    }
+  };
+
+/** For metrics, which name no endpoint and no merchant. */
+const watchMetrics = (metrics: Metrics, deliverer: Deliverer): void =>
+  metrics.beforeScrape(() => {
+    const { endpoints, oldestWaitingMs } = deliverer.status();
+    for (const [status, count] of Object.entries(endpoints))
+      metrics.webhookEndpoints.set({ status }, count);
+    const waitsMs = oldestWaitingMs === null ? 0 : Date.now() - oldestWaitingMs;
+    metrics.webhookOldestSeconds.set(Math.max(0, waitsMs) / 1000);
+  });
+
+/** Here where a server keeps the log, else in a thread. An engine out of reach does not delay the start. */
+export const openDeliverer = async (options: {
+  config: Pick<Config, 'webhooks' | 'eventStoreDbUrl' | 'dataDir' | 'mongoUrl' | 'mode' | 'traces'>;
+  store: EventStore;
+  deliveries: DeliveryStore;
+  secret: WebhookSecret;
+  metrics: Metrics;
+  logger: Logger;
+  projector: Pick<Projector, 'status' | 'handedOver'>;
+}): Promise<Deliverer> => {
+  const { config, store, deliveries, secret, metrics, logger, projector } = options;
+  const { allowedNetworks } = config.webhooks;
+  const turn = (): Turn => {
+    const { state } = projector.status();
+    if (state === 'standing-by') return 'of another';
+    return state === 'starting' || state === 'stopped' ? 'unknown' : 'own';
+  };
+  const onAttempt = ({ outcome, latencyMs }: CountedAttempt): void => {
+    metrics.webhookAttempts.inc({ outcome });
+    metrics.webhookSeconds.observe(latencyMs / 1000);
+  };
+  const parts = { store, deliveries, disable: disableIn(store, logger), logger, onAttempt };
+  const isHere = config.eventStoreDbUrl !== undefined;
+  // In a process with a thread, the thread alone loads the client.
+  const client = isHere ? await import('./send.ts') : undefined;
+  const deliverer = startDeliverer({
+    ...{ store, secret, turn, handedOver: projector.handedOver },
+    begin: async (key) => {
+      if (client === undefined) return deliverInThread({ ...parts, config, allowedNetworks }, key);
+      const sender = client.createSender({ kindOf: addressKinds(allowedNetworks) });
+      return deliver({ ...parts, secret: key, sender });
+    },
+    interrupted: (fields) => {
+      if (isHere) logger.warn(fields, SUBSCRIPTION_INTERRUPTED);
+      else logger.error(fields, 'webhook deliveries interrupted: their thread starts again');
+    },
+  });
+  watchMetrics(metrics, deliverer);
+  return deliverer;
+};

@@ -1,0 +1,171 @@
+/** One attempt at one item, whose outcome is noted in the loop's state. */
+
+import { tracedDelivery } from '../../projector/traces.ts';
+import type { ControlReads } from '../../shared/event-store/control-stream.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
+import type { StartTimer } from '../../shared/runtime/back-off.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
+import { type Endpoint, liveSecretNumbers } from '../endpoints/endpoints.ts';
+import { type Message, messageFor } from '../message.ts';
+import { endpointKey, signedHeaders } from '../signer.ts';
+import type { DeliveryStore } from '../store/port.ts';
+import { accepted, type Delivery, failed, type Item, passed, turnOf } from './delivery.ts';
+import { type Attempt, isFailing } from './delivery-row.ts';
+import { type Places, responseMsMax, SILENT_AFTER_MS, type Standing } from './places.ts';
+import type { Sender, SendOutcome } from './send.ts';
+
+export type SendDeps = {
+  store: ControlReads & Pick<EventStore, 'readAll' | 'end' | 'hashAt' | 'subscribe'>;
+  deliveries: DeliveryStore;
+  sender: Sender;
+  places: Places;
+  secret: string;
+  logger: Logger;
+  disable(endpoint: Endpoint, reason: 'GONE' | 'UNREACHABLE'): Promise<void>;
+  onAttempt(attempt: Attempt): void;
+  nowMs(): number;
+  startTimer: StartTimer;
+  random(): number;
+};
+
+export type SendState = {
+  endpoint: Endpoint;
+  delivery: Delivery;
+  /** Made since the row was saved. */
+  attempts: Attempt[];
+  lastHeard: { hasResponded: boolean; atMs: number } | undefined;
+};
+
+const GONE = 410;
+
+type Sent = SendOutcome & {
+  id: string;
+  type: string;
+  startedMs: number;
+  latencyMs: number;
+  ours?: 'unreadable';
+};
+
+const paymentOfItem = ({ paymentId, revision }: Item) =>
+  paymentId === undefined ? { paymentId: null, revision: null } : { paymentId, revision };
+
+const record = (
+  state: SendState,
+  item: Item,
+  { id, type, startedMs, status, error, latencyMs }: Sent,
+  outcome: Attempt['outcome'],
+  nextAt: number | undefined,
+  { onAttempt }: SendDeps,
+): void => {
+  const attempt: Attempt = {
+    eventId: id,
+    type,
+    ...paymentOfItem(item),
+    attempt: item.n + 1,
+    at: new Date(startedMs).toISOString(),
+    status,
+    error,
+    latencyMs: Math.round(latencyMs),
+    nextAt: nextAt === undefined ? null : new Date(nextAt).toISOString(),
+    outcome,
+  };
+  state.attempts.push(attempt);
+  onAttempt(attempt);
+};
+
+const noteFailure = async (state: SendState, item: Item, sent: Sent, deps: SendDeps) => {
+  const { retryAfterMs, status, error, ours } = sent;
+  const { endpoint, delivery } = state;
+  const { endpointId } = endpoint;
+  const after = failed(delivery, item, deps.nowMs(), { retryAfterMs, random: deps.random(), ours });
+  state.delivery = after.delivery;
+  const isGivenUp = after.nextAt === undefined;
+  // A FAILING endpoint gets one request at a time, and any of its messages may be the next.
+  const nextAt = isFailing(after.delivery.row) ? undefined : after.nextAt;
+  record(state, item, sent, isGivenUp ? 'GIVEN_UP' : 'RETRYING', nextAt, deps);
+  // A test is tried once, and its merchant sees the outcome: an operator has nothing to do.
+  const level = item.kind === 'test' ? 'info' : 'error';
+  if (isGivenUp)
+    deps.logger[level](
+      { endpointId, eventId: sent.id, ...paymentOfItem(item) },
+      'webhook message given up',
+    );
+  if (!isFailing(delivery.row) && isFailing(after.delivery.row))
+    deps.logger.warn(
+      { endpointId, status, reason: error },
+      'webhook endpoint fails: one request at a time',
+    );
+  if (endpoint.disabled !== undefined) return;
+  if (status === GONE) await deps.disable(endpoint, 'GONE');
+  else if (after.isOver) await deps.disable(endpoint, 'UNREACHABLE');
+};
+
+const standingOf = ({ delivery, lastHeard }: SendState, nowMs: number): Standing => {
+  if (isFailing(delivery.row)) return 'doubtful';
+  if (lastHeard === undefined || nowMs - lastHeard.atMs >= SILENT_AFTER_MS) return 'silent';
+  return lastHeard.hasResponded ? 'well' : 'doubtful';
+};
+
+const requestFor = async (
+  state: SendState,
+  item: Item,
+  message: Message,
+  { sender, places, secret, nowMs }: SendDeps,
+  signal: AbortSignal,
+): Promise<Sent> => {
+  const { id, type, body, traceparent } = message;
+  const standing = standingOf(state, nowMs());
+  const totalMs = responseMsMax(standing);
+  /** The endpoint, and the time, are those of the moment when there is a place. */
+  const send = async () => {
+    const startedMs = nowMs();
+    const began = performance.now();
+    // A resend by hand is no part of the request long ago.
+    const ageMs = turnOf(item) === 'single' ? Number.POSITIVE_INFINITY : startedMs - item.since;
+    const traced = { type, attempt: item.n + 1, traceparent, ageMs };
+    const { url, endpointId } = state.endpoint;
+    const numbers = liveSecretNumbers(state.endpoint, startedMs);
+    const keys = numbers.map((number) => endpointKey(secret, endpointId, number));
+    const signed = signedHeaders(keys, id, startedMs, body);
+    const headers = traceparent === undefined ? signed : { ...signed, traceparent };
+    const sent = await tracedDelivery(traced, () =>
+      sender.send(url, headers, body, { totalMs, signal }),
+    );
+    return { ...sent, id, type, startedMs, latencyMs: performance.now() - began };
+  };
+  const sent = await places.with(standing, state.endpoint.merchantId, signal, send);
+  state.lastHeard = { hasResponded: sent.status !== null, atMs: nowMs() };
+  return sent;
+};
+
+const UNSENT: Omit<Sent, 'startedMs'> = {
+  id: '',
+  type: 'unreadable',
+  ours: 'unreadable',
+  latencyMs: 0,
+  status: null,
+  error: 'EVENT_UNREADABLE',
+  retryAfterMs: undefined,
+};
+
+/** Throws what the log and an aborted signal throw; then nothing is noted. */
+export const sendItem = async (
+  state: SendState,
+  item: Item,
+  deps: SendDeps,
+  signal: AbortSignal,
+): Promise<void> => {
+  const message = await messageFor(deps.store, item, state.endpoint);
+  if (message === 'unwanted') {
+    state.delivery = passed(state.delivery, item, deps.nowMs());
+    return;
+  }
+  const sent =
+    message === 'unreadable'
+      ? { ...UNSENT, startedMs: deps.nowMs() }
+      : await requestFor(state, item, message, deps, signal);
+  const { status, latencyMs } = sent;
+  if (status === null || status < 200 || status >= 300) return noteFailure(state, item, sent, deps);
+  state.delivery = accepted(state.delivery, item, deps.nowMs(), latencyMs);
+  record(state, item, sent, 'ACCEPTED', undefined, deps);
+};

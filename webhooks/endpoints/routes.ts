@@ -1,0 +1,315 @@
+/** A request becomes an event, which the deliverer follows. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
+import {
+  BODY_NOT_OBJECT,
+  invalid,
+  isObject,
+  withoutNulls,
+} from '../../command-api/request/json.ts';
+import { parseIdempotencyKey } from '../../command-api/request/read-request.ts';
+import { UnreadableStream } from '../../shared/event-store/errors.ts';
+import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
+import { NoParameters } from '../../shared/http/fields.ts';
+import { type Read, readJson } from '../../shared/http/request.ts';
+import {
+  asJson,
+  okJson,
+  type ResponseForm,
+  type RoutesOf,
+  readBy,
+  routeWith,
+  sendJson,
+} from '../../shared/http/route.ts';
+import { inTurn } from '../../shared/http/server/shares.ts';
+import { newUlid } from '../../shared/runtime/ids.ts';
+import { writtenUrl } from './addresses.ts';
+import * as contract from './contract.ts';
+import { merchantsWithEndpoints, readableEndpoints, readEndpoints } from './endpoint-log.ts';
+import type { Endpoint } from './endpoints.ts';
+import {
+  currentEndpointBody,
+  deliveryOf,
+  endpointBody,
+  eventOf,
+  handled,
+  type Keyed,
+  ownEndpoint,
+  type Stored,
+  sendAttempts,
+  type WebhookDeps,
+  type Webhooks,
+  withSecret,
+} from './requests.ts';
+
+const readAs =
+  <T>(schema: z.ZodType<T>) =>
+  (request: FastifyRequest): Read<T> => {
+    const json: Read<unknown> = readJson(request);
+    if (!json.ok) return json;
+    const body = json.value === undefined ? {} : json.value;
+    return isObject(body) ? readBy(schema, withoutNulls(body)) : invalid(BODY_NOT_OBJECT);
+  };
+
+const keyed =
+  <T>(read: (request: FastifyRequest) => Read<T>) =>
+  (request: FastifyRequest): Read<Keyed<T>> => {
+    const header = parseIdempotencyKey(request.raw.rawHeaders);
+    if (!header.ok) return header;
+    const body = read(request);
+    return body.ok ? { ok: true, value: { key: header.key, request: body.value } } : body;
+  };
+
+const readRegistration = keyed(readAs(contract.WebhookEndpointRequest));
+const readChange = readAs(contract.WebhookEndpointChange);
+const readRotation = keyed(readAs(contract.WebhookRotation));
+const readResend = keyed(readAs(contract.WebhookResend));
+const readTest = keyed(() => ({ ok: true, value: {} }));
+
+const KEYED = { headers: ['IdempotencyKey'] } as const;
+const replayable = (description: string, schema: z.ZodType): ResponseForm => ({
+  description,
+  content: asJson(schema),
+  headers: ['Idempotent-Replayed'],
+});
+const NOT_ALLOWED: Record<number, ResponseForm> = {
+  422: { description: 'It is not allowed; `details` say why.' },
+};
+const KEY_REUSED: Record<number, ResponseForm> = {
+  422: { description: 'The Idempotency-Key came with another request.' },
+};
+const NO_ENDPOINT: Record<number, ResponseForm> = {
+  404: { description: 'The merchant has no such webhook endpoint.' },
+};
+const FAULT: Record<number, ResponseForm> = {
+  500: { description: 'A fault of ours.', unrecorded: true },
+};
+
+const endpointsOf = async ({ store }: Webhooks, merchantIds: readonly string[]) => {
+  const endpoints: Endpoint[] = [];
+  const unreadable: string[] = [];
+  for (const merchantId of merchantIds) {
+    const own = await readableEndpoints(store, merchantId);
+    if (own instanceof UnreadableStream) unreadable.push(merchantId);
+    else endpoints.push(...own.endpoints);
+  }
+  return { endpoints, unreadable };
+};
+
+const NOT_READABLE = [
+  'the webhook endpoints of a merchant cannot be read, and it may be one of them',
+];
+
+/** Its delivery is read before a command stores anything: a response that fails later would deny that. */
+const bodyAfter = async ({ deliveries }: Webhooks, endpointId: string) => {
+  const delivery = await deliveryOf(deliveries, endpointId);
+  return ({ endpoint }: Stored) => endpointBody(endpoint, delivery);
+};
+
+const HOUR_MS = 3_600_000;
+
+/** Each reads all events of its merchant's endpoints. */
+const commanding =
+  <I>(handle: (api: WebhookDeps, input: I, reply: FastifyReply) => Promise<FastifyReply>) =>
+  async (api: WebhookDeps, input: I, reply: FastifyReply): Promise<FastifyReply> =>
+    (await inTurn('endpoints', reply, () => handle(api, input, reply))) ?? reply;
+
+const route = routeWith<WebhookDeps>();
+
+export const WEBHOOK_ROUTES = {
+  createWebhookEndpoint: route({
+    request: {
+      read: readRegistration,
+      body: { schema: contract.WebhookEndpointRequest, required: true },
+      ...KEYED,
+    },
+    responses: {
+      201: replayable('Registered.', contract.WebhookEndpointWithSecret),
+      ...NOT_ALLOWED,
+      ...FAULT,
+    },
+    handle: commanding(async (api, input, reply) => {
+      const { webhooks } = api;
+      const { principal, content } = input;
+      const { url, eventTypes, description } = content.request;
+      const details = contract.urlDetails(url, webhooks.kindOf);
+      if (details.length > 0) return reject(reply, 'INVALID_REQUEST', details);
+      await webhooks.secret();
+      const after = await webhooks.store.end();
+      const endpoint = {
+        endpointId: `we_${newUlid()}`,
+        merchantId: principal.merchantId,
+        url: writtenUrl(url),
+        ...(eventTypes !== undefined && { eventTypes }),
+        ...(description !== undefined && { description }),
+        apiVersion: 'v1' as const,
+        ...(after !== null && { after }),
+      };
+      const command = { kind: 'create', endpoint } as const;
+      const show = (done: Stored) => withSecret(webhooks, done.endpoint);
+      return handled(api, input, command, reply.code(201), show, content);
+    }),
+  }),
+  listWebhookEndpoints: route({
+    request: { query: NoParameters },
+    responses: { ...okJson(contract.WebhookEndpointList), ...FAULT },
+    handle: async ({ webhooks }, { principal }, reply) => {
+      const { endpoints } = await readEndpoints(webhooks.store, principal.merchantId);
+      const show = (one: Endpoint) => currentEndpointBody(webhooks.deliveries, one);
+      return sendJson(reply, { endpoints: await Promise.all(endpoints.map(show)) });
+    },
+  }),
+  getWebhookEndpoint: route({
+    request: { endpointId: true },
+    responses: { ...okJson(contract.WebhookEndpoint), ...NO_ENDPOINT, ...FAULT },
+    handle: async ({ webhooks }, { principal, endpointId }, reply) => {
+      const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
+      if (endpoint === undefined) return reply;
+      return sendJson(reply, await currentEndpointBody(webhooks.deliveries, endpoint));
+    },
+  }),
+  changeWebhookEndpoint: route({
+    request: {
+      endpointId: true,
+      read: readChange,
+      body: { schema: contract.WebhookEndpointChange, required: true },
+    },
+    responses: { ...okJson(contract.WebhookEndpoint), ...NOT_ALLOWED, ...NO_ENDPOINT, ...FAULT },
+    handle: commanding(async (api, input, reply) => {
+      const { webhooks } = api;
+      const { endpointId, content } = input;
+      const details = contract.urlDetails(content.url, webhooks.kindOf);
+      if (details.length > 0) return reject(reply, 'INVALID_REQUEST', details);
+      const show = await bodyAfter(webhooks, endpointId);
+      const end = await webhooks.store.end();
+      const url = content.url && writtenUrl(content.url);
+      const command = { kind: 'change', endpointId, end, ...content, url } as const;
+      return handled(api, input, command, reply, show);
+    }),
+  }),
+  deleteWebhookEndpoint: route({
+    request: { endpointId: true },
+    responses: { ...okJson(contract.WebhookEndpoint), ...NO_ENDPOINT, ...FAULT },
+    handle: commanding(async (api, input, reply) => {
+      const { endpointId } = input;
+      const show = await bodyAfter(api.webhooks, endpointId);
+      return handled(api, input, { kind: 'delete', endpointId }, reply, show);
+    }),
+  }),
+  rotateWebhookSecret: route({
+    request: {
+      endpointId: true,
+      read: readRotation,
+      body: { schema: contract.WebhookRotation, required: false },
+      ...KEYED,
+    },
+    responses: {
+      200: replayable('The response.', contract.WebhookEndpointWithSecret),
+      ...KEY_REUSED,
+      ...NO_ENDPOINT,
+      ...FAULT,
+    },
+    handle: commanding(async (api, input, reply) => {
+      const { webhooks } = api;
+      const { endpointId, content } = input;
+      await webhooks.secret();
+      const delivery = await deliveryOf(webhooks.deliveries, endpointId);
+      const expiresMs = Date.now() + content.request.oldExpiresInHours * HOUR_MS;
+      const oldExpiresAt = new Date(expiresMs).toISOString();
+      const command = { kind: 'rotate', endpointId, oldExpiresAt } as const;
+      const show = (done: Stored) => withSecret(webhooks, done.endpoint, delivery);
+      return handled(api, input, command, reply, show, content);
+    }),
+  }),
+  testWebhookEndpoint: route({
+    request: { endpointId: true, read: readTest, ...KEYED },
+    responses: {
+      202: replayable('It is sent in a moment.', contract.WebhookTest),
+      ...NO_ENDPOINT,
+      ...FAULT,
+    },
+    handle: commanding(async (api, input, reply) => {
+      const { endpointId, content } = input;
+      const command = { kind: 'test', endpointId } as const;
+      const show = ({ events }: Stored) => ({ eventId: events.at(-1)?.id });
+      return handled(api, input, command, reply.code(202), show, content);
+    }),
+  }),
+  resendWebhookEvents: route({
+    request: {
+      endpointId: true,
+      read: readResend,
+      body: { schema: contract.WebhookResend, required: true },
+      ...KEYED,
+    },
+    responses: {
+      202: replayable('They are sent from now on.', contract.WebhookEndpoint),
+      ...NOT_ALLOWED,
+      ...NO_ENDPOINT,
+      ...FAULT,
+    },
+    handle: commanding(async (api, input, reply) => {
+      const { webhooks } = api;
+      const { principal, endpointId, content } = input;
+      const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
+      if (endpoint === undefined) return reply;
+      const show = await bodyAfter(webhooks, endpointId);
+      const { since, eventId } = content.request;
+      const event =
+        eventId === undefined ? undefined : await eventOf(webhooks, endpointId, eventId);
+      if (eventId !== undefined && event === undefined) {
+        const why =
+          'the event is not among the last attempts at a payment’s event; resend by since';
+        return reject(reply, 'WEBHOOK_NOT_ALLOWED', [why]);
+      }
+      const command = {
+        kind: 'resend',
+        endpointId,
+        ...(since !== undefined && { since }),
+        ...(event !== undefined && { event }),
+      } as const;
+      return handled(api, input, command, reply.code(202), show, content);
+    }),
+  }),
+  listWebhookAttempts: route({
+    request: { endpointId: true, query: contract.AttemptParameters },
+    responses: { ...okJson(contract.WebhookAttemptList), ...NO_ENDPOINT, ...FAULT },
+    handle: async ({ webhooks }, { principal, endpointId, query }, reply) => {
+      const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
+      return endpoint === undefined ? reply : sendAttempts(webhooks, endpointId, query, reply);
+    },
+  }),
+  listAllWebhookEndpoints: route({
+    request: { allMerchants: true, query: contract.AllEndpointsParameters },
+    responses: okJson(contract.MerchantEndpointList),
+    handle: async ({ webhooks }, { query: { merchant } }, reply) => {
+      const merchantIds =
+        merchant === undefined ? await merchantsWithEndpoints(webhooks.store) : [merchant];
+      const { endpoints, unreadable } = await endpointsOf(webhooks, merchantIds);
+      const shown: object[] = [];
+      for (const one of endpoints) {
+        const { merchantId } = one;
+        shown.push({ merchantId, ...(await currentEndpointBody(webhooks.deliveries, one)) });
+      }
+      return sendJson(reply, { endpoints: shown, ...(unreadable.length > 0 && { unreadable }) });
+    },
+  }),
+  listAllWebhookAttempts: route({
+    request: { allMerchants: true, endpointId: true, query: contract.AttemptParameters },
+    responses: {
+      ...okJson(contract.WebhookAttemptList),
+      404: { description: 'No merchant has such a webhook endpoint.' },
+    },
+    handle: async ({ webhooks }, { endpointId, query }, reply) => {
+      if ((await webhooks.deliveries.load(endpointId)) === undefined) {
+        const merchantIds = await merchantsWithEndpoints(webhooks.store);
+        const { endpoints, unreadable } = await endpointsOf(webhooks, merchantIds);
+        const isKnown = endpoints.some((one) => one.endpointId === endpointId);
+        if (!isKnown && unreadable.length > 0)
+          return reject(reply, 'SERVICE_UNAVAILABLE', NOT_READABLE, RETRY_LATER);
+        if (!isKnown) return reject(reply, 'WEBHOOK_ENDPOINT_NOT_FOUND');
+      }
+      return sendAttempts(webhooks, endpointId, query, reply);
+    },
+  }),
+} satisfies Partial<RoutesOf<'command-api', WebhookDeps>>;
