@@ -1,7 +1,9 @@
 /** Responses of the audit routes. Amounts: minor units; times: RFC 3339, UTC; positions: opaque. */
 import { z } from 'zod';
-import { named } from '../shared/http/fields.ts';
+import { named, noteText, REQUIRED, requiredOr } from '../shared/http/fields.ts';
 import { PAYMENT_STATUSES } from '../shared/payment/transitions.ts';
+
+const time = () => z.string().meta({ format: 'date-time' });
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const minor = z.int().min(0);
@@ -225,3 +227,57 @@ export const AuditExplanation = named('AuditExplanation', {
   broken,
 });
 export type AuditExplanation = z.infer<typeof AuditExplanation>;
+
+export const LogStatus = named('LogStatus', {
+  verification: z.object({
+    lastRunAt: time().nullable().describe('When the whole log was last verified.'),
+    lastOkAt: time().nullable().describe('When it was last verified without a break.'),
+    broken: z
+      .object({ ...place, reason: z.string() })
+      .nullable()
+      .describe('The break that the last verification found.'),
+  }),
+  seal: z
+    .object({
+      position: z.string().describe('The log is sealed up to here.'),
+      sealedAt: time(),
+      keyId: z.string(),
+    })
+    .nullable()
+    .describe('The last seal that this process knows of; null where it has none.'),
+});
+
+export const AcknowledgeBreakRequest = z
+  .strictObject(
+    {
+      stream: z
+        .string({ error: requiredOr('must be a string') })
+        .max(255, 'must be at most 255 characters'),
+      revision: z
+        .int({ error: requiredOr('must be an integer') })
+        .min(0, 'must be an integer from 0'),
+      reason: z
+        .string({ error: requiredOr('must be a string') })
+        .min(1, REQUIRED)
+        .max(1000, 'must be at most 1000 characters'),
+      digest: z
+        .string({ error: 'must be a string' })
+        .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
+        .optional(),
+      note: noteText('Why the break may stay; recorded.'),
+    },
+    {
+      error:
+        'the body must hold stream, revision, reason and note, and digest where the break has one',
+    },
+  )
+  .meta({ id: 'AcknowledgeBreakRequest' });
+
+export const BreakAcknowledged = named('BreakAcknowledged', {
+  stream: z.string(),
+  revision: z.int().min(0),
+  reason: z.string(),
+  note: z.string(),
+  actor: z.string(),
+  acknowledgedAt: time(),
+});

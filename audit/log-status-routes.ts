@@ -1,4 +1,3 @@
-import { AcknowledgeBreakRequest, BreakAcknowledged, LogStatus } from '../projector/contract.ts';
 import { appendControl, NO_EVENTS } from '../shared/event-store/control-stream.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { reject } from '../shared/http/errors.ts';
@@ -15,6 +14,7 @@ import {
 import type {} from '../shared/http/server/app.ts';
 import { acknowledgementStreamOf } from '../shared/payment/audit-events.ts';
 import { newUlid } from '../shared/runtime/ids.ts';
+import { AcknowledgeBreakRequest, BreakAcknowledged, LogStatus } from './contract.ts';
 import type { OpenedSealer } from './seals/open.ts';
 import { keyIdOf, keysOf } from './seals/seals.ts';
 import type { ScheduledVerification } from './verification-schedule.ts';

@@ -1,6 +1,5 @@
 /** Verifies the log soon after the start and at an interval, and has the read models compared (gaps §28). */
 
-import type { Projector } from '../projector/compose.ts';
 import { logIdOf } from '../shared/event-store/chain.ts';
 import type { EventStore, LogReader } from '../shared/event-store/port.ts';
 import { type KeyDocument, openKeyDocument } from '../shared/read-models/key-document.ts';
@@ -164,13 +163,15 @@ type OpenVerification = Pick<
 > & {
   config: Pick<Config, 'mongoUrl' | 'verifyEveryMs'>;
   fileOf(name: string): string;
-  projector: Pick<Projector, 'status' | 'compareUnasked'>;
+  /** Compares the read models with the log. */
+  compare(): void;
+  /** False where another process has the projector's lease, which decides who verifies. */
+  mayRun(): boolean;
 };
 
 export const openVerification = async ({
   config,
   fileOf,
-  projector,
   ...options
 }: OpenVerification): Promise<ScheduledVerification> => {
   const document = await openKeyDocument({ config, fileOf }, 'log-verification');
@@ -182,7 +183,5 @@ export const openVerification = async ({
     ...options,
     document,
     everyMs: config.verifyEveryMs,
-    compare: projector.compareUnasked,
-    mayRun: () => projector.status().state !== 'standing-by',
   });
 };

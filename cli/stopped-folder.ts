@@ -16,7 +16,6 @@ import {
 } from '../command-api/back-office/reconcile/reconcile.ts';
 import { RECONCILE_ROUTES } from '../command-api/back-office/reconcile/routes.ts';
 import { openOuterProvider } from '../command-api/open-provider.ts';
-import { LogMisfit } from '../projector/errors.ts';
 import type { Provider } from '../providers/port.ts';
 import { readLedger } from '../providers/simulator/ledger.ts';
 import { pageOf } from '../providers/simulator/simulator.ts';
@@ -39,6 +38,7 @@ import {
   shareFileLock,
   takeFileLock,
 } from '../shared/runtime/private-files.ts';
+import { LogMisfit } from '../shared/subscription/errors.ts';
 import type { Client } from './client.ts';
 import { CommandFailed, note } from './output.ts';
 import { keyPlaceIn, readSettings, requireReadable } from './settings.ts';

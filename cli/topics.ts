@@ -1,12 +1,9 @@
 /** `payments topics`: the topics and their messages, computed from the log: the same bytes with a broker and without. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
-import type {
-  RelayParkedList,
-  RelayParkedRetries,
-  RelayParkedRetry,
-} from '../projector/contract.ts';
 import { withoutControlSigns } from '../shared/runtime/json.ts';
+import type { RelayParkedList, RelayParkedRetries, RelayParkedRetry } from '../topics/contract.ts';
 import { type Client, openClient, orFail, postOps, readOps, textOf } from './client.ts';
 import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, columns, count, note, print, printJson } from './output.ts';

@@ -44,7 +44,7 @@ import { createInFlight } from './in-flight.ts';
 import { watchAttention, watchMetrics } from './metrics.ts';
 import { createPaymentLog } from './payment-log.ts';
 import { askAboutNeverSent } from './recovery/contradiction.ts';
-import { onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
+import { askAbout, onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
 import { followLogTail, type LogTail } from './recovery/log-tail.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
 import { createUnresolved } from './recovery/unresolved.ts';
@@ -201,6 +201,13 @@ const openParts = (options: CommandSideOptions) => {
 
 type Parts = ReturnType<typeof openParts>;
 
+const providerSaid =
+  (commands: CommandDeps) =>
+  async (paymentId: string): Promise<boolean> => {
+    const found = await askAbout(commands, paymentId);
+    return found !== 'unknown' && found !== 'at other provider';
+  };
+
 const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): void => {
   const { config, store, readModels, providerAhead, commands, attention, waiting, log } = parts;
   const { reconciling, webhooks, metrics } = parts;
@@ -214,7 +221,7 @@ const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): voi
     reconcile: reconciling.compare,
     streams: createStreams(app),
     service: async () => serviceSettings(config, await metrics.troubles()),
-    stripeNotices: stripeNoticesOf(config),
+    stripeNotices: stripeNoticesOf(config, { ...commands, askAbout: providerSaid(commands) }),
     webhooks: { ...webhooks, deliveries: readableDeliveries(webhooks.deliveries), store },
     attention: (merchantId) => attentionItems(attention, merchantId),
     requestBudgetMs: config.requestBudgetMs,

@@ -1,18 +1,20 @@
 /** `npm run start:command-api`: the POST routes as a process of its own; any number may run. */
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
+import { openEventStore } from '../shared/event-store/open.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { createIdentities } from '../shared/http/idempotency.ts';
 import { buildApp } from '../shared/http/server/app.ts';
 import { closeGracefully, enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
-import { openDeliveries, openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { searchedOnceFilled } from '../shared/read-models/filled.ts';
+import { openReadModels } from '../shared/read-models/open.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
 import { addressKinds } from '../webhooks/endpoints/addresses.ts';
 import { openWebhookSecret, WebhookSecretRefused } from '../webhooks/signer.ts';
+import { openDeliveries } from '../webhooks/store/open.ts';
 import { openCommandSide, openDocuments } from './compose.ts';
 import { providerState, readOnlyWarnings } from './health.ts';
 import { SecretRefused, withCheckedSecret } from './idempotency-secret.ts';

@@ -9,6 +9,7 @@ import {
   RETRY_LATER,
   statusOf,
 } from '../shared/http/errors.ts';
+import { KEY_REUSED } from '../shared/http/idempotency.ts';
 import {
   type Budget,
   BudgetSpent,
@@ -49,8 +50,6 @@ export const rejection = (code: ErrorCode, details: string[]): CommandResponse =
   ...errorResponse(code, details),
   outcome: 'refused',
 });
-
-export const KEY_REUSED = 'the Idempotency-Key was used for another request; use a new key';
 
 export const keyReused = (): CommandResponse => rejection('IDEMPOTENCY_KEY_REUSED', [KEY_REUSED]);
 

@@ -13,19 +13,21 @@ import type { Provider } from '../providers/port.ts';
 import { openSimulator, type Simulator } from '../providers/simulator/simulator.ts';
 import { type Behind, behindTheStream } from '../query-api/get-payment.ts';
 import { registerQueryApi } from '../query-api/routes.ts';
+import { openEventStore } from '../shared/event-store/open.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { createIdentities } from '../shared/http/idempotency.ts';
 import { buildApp } from '../shared/http/server/app.ts';
 import { closeGracefully, engineState, registerHealth } from '../shared/http/server/health.ts';
-import { openDeliveries, openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { searchedOnceFilled } from '../shared/read-models/filled.ts';
+import { openReadModels } from '../shared/read-models/open.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import { lastBackupOf } from '../shared/runtime/private-files.ts';
 import { addressKinds } from '../webhooks/endpoints/addresses.ts';
+import { openDeliveries } from '../webhooks/store/open.ts';
 import { type DataFolder, idempotencySecret, openFileIn, webhookSecret } from './data-folder.ts';
 
 /** Tests stand between the service and its engines. */

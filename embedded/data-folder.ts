@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { LogMisfit, SealFileRefused } from '../projector/errors.ts';
+import { SealFileRefused } from '../audit/seals/key.ts';
 import { LEDGER_VERSION } from '../providers/simulator/ledger.ts';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import { SCHEMA_VERSION } from '../shared/event-store/sqlite/schema.ts';
@@ -29,6 +29,7 @@ import {
   SERVICE_LOCK,
   takeFileLock,
 } from '../shared/runtime/private-files.ts';
+import { LogMisfit } from '../shared/subscription/errors.ts';
 
 /** Our files begin with these, up to a dot. */
 const OWN = [

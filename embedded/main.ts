@@ -1,11 +1,11 @@
 /** `npm start`: the whole service in one process (docs/settings.md, "Commands"). */
 import { SecretRefused } from '../command-api/idempotency-secret.ts';
-import { LogMisfit } from '../projector/errors.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { CONSOLE_PATH } from '../shared/http/pages.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { DataFolderRefused } from '../shared/runtime/private-files.ts';
 import { runProcess } from '../shared/runtime/process-life.ts';
+import { LogMisfit } from '../shared/subscription/errors.ts';
 import { WebhookSecretRefused } from '../webhooks/signer.ts';
 import { openService } from './compose.ts';
 import { asDataFolderRefused, openDataFolder } from './data-folder.ts';

@@ -5,7 +5,7 @@ import type { ReadModels } from '../shared/read-models/port.ts';
 import type { BackOff } from '../shared/runtime/back-off.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { isTracing } from '../shared/runtime/tracing.ts';
-import { watchCheckpoint } from '../shared/subscription/lag.ts';
+import { StandingBy } from '../shared/subscription/errors.ts';
 import { keepLease, type Lease } from '../shared/subscription/lease.ts';
 import {
   checkBeforeStart,
@@ -14,11 +14,11 @@ import {
   type Subscriber,
 } from '../shared/subscription/subscription.ts';
 import { createComparisons } from './comparisons.ts';
-import { StandingBy } from './errors.ts';
 import { type Freshness, trackFreshness } from './freshness.ts';
 import { createProjection, type Projection } from './projection.ts';
 import { createRebuilds, type RebuildRequest, type RebuildResult } from './rebuild.ts';
 import { tracedProjection } from './traces.ts';
+import { watchCheckpoint } from './watch-checkpoint.ts';
 
 export type ProjectorOptions = {
   store: EventStore;

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { named, noteText, parameters, REQUIRED, requiredOr } from '../shared/http/fields.ts';
-import { RELAY_STATES } from '../topics/status.ts';
+import { named, parameters } from '../shared/http/fields.ts';
 
 const time = () => z.string().meta({ format: 'date-time' });
 
@@ -34,36 +33,6 @@ export const ParkedRetry = named('ParkedRetry', {
   reason: z.string().optional(),
 });
 export type ParkedRetry = z.infer<typeof ParkedRetry>;
-
-const relayParked = z.object({
-  paymentId: z.string(),
-  from: z.int().min(0).describe('The first revision whose messages wait.'),
-  to: z.int().min(0).describe('The last one.'),
-  reason: z.string().describe('Why `from` could not be sent, in 100 characters.'),
-  since: time(),
-});
-
-export const RelayParkedList = named('RelayParkedList', {
-  state: z.enum(RELAY_STATES).describe('Of the relay in this process.'),
-  error: z.string().optional().describe('Why the relay backs off or has halted.'),
-  count: z.int().min(0).describe('Payments that are parked.'),
-  parked: z.array(relayParked).describe('The first 1,000 of them, the longest parked first.'),
-});
-export type RelayParkedList = z.infer<typeof RelayParkedList>;
-
-export const RelayParkedRetry = named('RelayParkedRetry', {
-  paymentId: z.string(),
-  sent: z.boolean().describe('True where all that waited is sent and acknowledged.'),
-  at: z.int().min(0).optional().describe('The revision that still cannot be sent.'),
-  reason: z.string().optional(),
-});
-export type RelayParkedRetry = z.infer<typeof RelayParkedRetry>;
-
-export const RelayParkedRetries = named('RelayParkedRetries', {
-  retried: z.array(RelayParkedRetry).describe('At most 100.'),
-  left: z.int().min(0).describe('Parked payments that this request has not tried.'),
-});
-export type RelayParkedRetries = z.infer<typeof RelayParkedRetries>;
 
 const checksum = z.object({ documents: z.int().min(0), hash: z.string() });
 
@@ -132,64 +101,6 @@ const projection = z.object({
 
 export const ProjectionList = named('ProjectionList', { projections: z.array(projection) });
 export type ProjectionList = z.infer<typeof ProjectionList>;
-
-const place = z.object({
-  position: z.string(),
-  stream: z.string(),
-  revision: z.int().min(0),
-  reason: z.string(),
-});
-
-export const LogStatus = named('LogStatus', {
-  verification: z.object({
-    lastRunAt: time().nullable().describe('When the whole log was last verified.'),
-    lastOkAt: time().nullable().describe('When it was last verified without a break.'),
-    broken: place.nullable().describe('The break that the last verification found.'),
-  }),
-  seal: z
-    .object({
-      position: z.string().describe('The log is sealed up to here.'),
-      sealedAt: time(),
-      keyId: z.string(),
-    })
-    .nullable()
-    .describe('The last seal that this process knows of; null where it has none.'),
-});
-
-export const AcknowledgeBreakRequest = z
-  .strictObject(
-    {
-      stream: z
-        .string({ error: requiredOr('must be a string') })
-        .max(255, 'must be at most 255 characters'),
-      revision: z
-        .int({ error: requiredOr('must be an integer') })
-        .min(0, 'must be an integer from 0'),
-      reason: z
-        .string({ error: requiredOr('must be a string') })
-        .min(1, REQUIRED)
-        .max(1000, 'must be at most 1000 characters'),
-      digest: z
-        .string({ error: 'must be a string' })
-        .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
-        .optional(),
-      note: noteText('Why the break may stay; recorded.'),
-    },
-    {
-      error:
-        'the body must hold stream, revision, reason and note, and digest where the break has one',
-    },
-  )
-  .meta({ id: 'AcknowledgeBreakRequest' });
-
-export const BreakAcknowledged = named('BreakAcknowledged', {
-  stream: z.string(),
-  revision: z.int().min(0),
-  reason: z.string(),
-  note: z.string(),
-  actor: z.string(),
-  acknowledgedAt: time(),
-});
 
 export const RebuildStarted = named('RebuildStarted', {
   status: z.literal('started'),

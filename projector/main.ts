@@ -1,17 +1,19 @@
 /** `npm run start:projector`: the projector and the relay as a process; a second one stands by. */
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
+import { openEventStore } from '../shared/event-store/open.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
 import { buildApp } from '../shared/http/server/app.ts';
 import { closeGracefully, enginesState, registerHealth } from '../shared/http/server/health.ts';
 import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
-import { openDeliveries, openEventStore, openReadModels } from '../shared/open-drivers.ts';
 import { searchedOnceFilled } from '../shared/read-models/filled.ts';
+import { openReadModels } from '../shared/read-models/open.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
+import { LogMisfit } from '../shared/subscription/errors.ts';
 import { WebhookSecretRefused } from '../webhooks/signer.ts';
-import { LogMisfit } from './errors.ts';
+import { openDeliveries } from '../webhooks/store/open.ts';
 import { openProjectorSide } from './open.ts';
 
 const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {

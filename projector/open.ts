@@ -76,11 +76,12 @@ export const openProjectorSide = async (options: {
   const own = { store, readModels, logger: log, running };
   const projector = await startProjector({ ...own, ...(freshness && { freshness }) });
   const webhookSecret = await openWebhookSecret(store, await options.webhookSecret());
-  const following = { store, projector, metrics, logger: log };
+  const mayRun = (): boolean => projector.status().state !== 'standing-by';
+  const following = { store, mayRun, metrics, logger: log };
   const relay = await openRelay({ ...following, ...files });
   const webhooks = { config, deliveries, secret: webhookSecret };
-  const deliverer = await openDeliverer({ ...following, ...webhooks });
-  const sealed = { readModels, sealingKey, keptHeads };
+  const deliverer = await openDeliverer({ ...following, ...webhooks, leader: projector });
+  const sealed = { readModels, sealingKey, keptHeads, compare: projector.compareUnasked };
   const verification = await openVerification({ ...following, ...files, ...sealed });
   watchProjectionMetrics(metrics, projector);
   watchRelayMetrics(metrics, relay);

@@ -5,9 +5,9 @@ import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route
 import type {} from '../shared/http/server/app.ts';
 import { parkedPayments } from '../shared/read-models/pages.ts';
 import type { ParkedPayment, ReadModelsReader } from '../shared/read-models/port.ts';
+import { orUntilLater } from '../shared/subscription/until-later.ts';
 import type { Projector } from './compose.ts';
 import { ParkedList, ParkedRetry } from './contract.ts';
-import { orUntilLater } from './projection-routes.ts';
 
 export type ParkedDeps = {
   projector: Pick<Projector, 'retryParked'>;

@@ -1,7 +1,7 @@
 /** Status, rebuild (ADR-0042) and comparison of all read models, for tokens of all merchants. */
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { REJECTION_HEADER, reject } from '../shared/http/errors.ts';
+
 import { NoParameters } from '../shared/http/fields.ts';
 import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import {
@@ -14,6 +14,7 @@ import {
 } from '../shared/http/server/streams.ts';
 import { RebuildRunning } from '../shared/read-models/errors.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
+import { orUntilLater } from '../shared/subscription/until-later.ts';
 import type { Projector } from './compose.ts';
 import {
   ProjectionList,
@@ -21,7 +22,7 @@ import {
   RebuildParameters,
   RebuildStarted,
 } from './contract.ts';
-import { ComparisonRunning, RelayNotReady, RelayOff, StandingBy } from './errors.ts';
+import { ComparisonRunning } from './errors.ts';
 
 export type ProjectionDeps = {
   projector: Pick<
@@ -103,23 +104,9 @@ const streamOr = (
 const whyLater = (error: unknown): string | undefined => {
   if (error instanceof RebuildRunning)
     return `a rebuild is under way already; GET ${STATUS_PATH} says how far it is`;
-  if (error instanceof ComparisonRunning) return `${error.message}; try again when that has ended`;
-  if (error instanceof StandingBy)
-    return 'this projector stands by, or is stopping; ask the one that follows the log';
-  return error instanceof RelayNotReady ? error.message : undefined;
-};
-
-export const orUntilLater = async (reply: FastifyReply, respond: () => Promise<FastifyReply>) => {
-  try {
-    return await respond();
-  } catch (error) {
-    if (error instanceof RelayOff) return reject(reply, 'BUSINESS_RULE_VIOLATION', [error.message]);
-    const why = whyLater(error);
-    if (why === undefined) throw error;
-    // The code tells apart the reasons under one error of the contract.
-    const headers = { 'retry-after': '5', [REJECTION_HEADER]: Object(error).code };
-    return reject(reply, 'SERVICE_UNAVAILABLE', [why], headers);
-  }
+  return error instanceof ComparisonRunning
+    ? `${error.message}; try again when that has ended`
+    : undefined;
 };
 
 const route = routeWith<ProjectionDeps>();
@@ -146,14 +133,18 @@ export const PROJECTION_ROUTES = {
       },
     },
     handle: ({ projector, streams }, { query }, reply) =>
-      orUntilLater(reply, async () => {
-        const accept = query.accept === 'true';
-        const begun = await begin((onProgress) => projector.rebuild({ accept, onProgress }));
-        const started = { status: 'started', progress: STATUS_PATH };
-        return streamOr(reply, streams, begun, () =>
-          sendJson(reply.code(202).header('location', STATUS_PATH), started),
-        );
-      }),
+      orUntilLater(
+        reply,
+        async () => {
+          const accept = query.accept === 'true';
+          const begun = await begin((onProgress) => projector.rebuild({ accept, onProgress }));
+          const started = { status: 'started', progress: STATUS_PATH };
+          return streamOr(reply, streams, begun, () =>
+            sendJson(reply.code(202).header('location', STATUS_PATH), started),
+          );
+        },
+        whyLater,
+      ),
   }),
   compareReadModels: route({
     request: { allMerchants: true },
@@ -164,9 +155,13 @@ export const PROJECTION_ROUTES = {
       },
     },
     handle: ({ projector, streams }, _input, reply) =>
-      orUntilLater(reply, async () => {
-        const begun = await begin(projector.compareAll);
-        return streamOr(reply, streams, begun, async () => sendJson(reply, await begun.ended));
-      }),
+      orUntilLater(
+        reply,
+        async () => {
+          const begun = await begin(projector.compareAll);
+          return streamOr(reply, streams, begun, async () => sendJson(reply, await begun.ended));
+        },
+        whyLater,
+      ),
   }),
 } satisfies Partial<RoutesOf<'projector', ProjectionDeps>>;

@@ -16,7 +16,7 @@ import { type EngineService, engineServices, TRIAL_SECRET } from './compose-engi
 import { freePorts } from './free-ports.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const SUITES = ['test/contract', 'test/embedded/story.processes.test.ts'];
+const SUITES = ['[.]contract[.]test', 'test/embedded/story.processes.test.ts'];
 const START_MS_MAX = 180_000;
 const HOW = 'install Docker (https://docs.docker.com/get-docker/) and start it to run it';
 

@@ -12,25 +12,27 @@ const STRYKER = join(ROOT, 'node_modules/@stryker-mutator/core/bin/stryker.js');
 
 /** The closest and quickest test files of each folder: a change that no test notices runs all of them. */
 const TESTS_OF: Readonly<Record<string, string>> = {
-  'shared/payment': 'domain/*',
-  'shared/event-store': 'domain/*',
+  'shared/payment': 'payment/*',
+  'shared/event-store': 'event-store/{chain,codec}',
   'command-api':
-    'http/{create-payment,capture-void-refund,idempotency,unique-references,stripe-webhooks} memory/payment-log',
-  'command-api/endpoints': 'webhooks/endpoints',
-  'command-api/operator': 'recovery/resolve',
-  'command-api/attention': 'http/attention',
-  'command-api/provider': 'contract/provider/{resilience,simulator}',
-  'command-api/provider/http': 'contract/provider/http-faults',
-  'command-api/provider-ahead': 'provider-ahead/provider-ahead',
-  'command-api/reconcile': 'audit/{reconcile,reconcile-schedule,reconcile-stream}',
-  'command-api/recovery': 'recovery/* http/{restored-never-sent,unique-references,later-results}',
-  'command-api/request': 'http/{create-request,change-request,card-in-request}',
-  projector: 'projector/{projection,subscription,lease,rebuild,removed}',
-  'projector/deliverer': 'webhooks/{delivery,deliverer,messages,addresses}',
-  'projector/event-feed': 'projector/topics contract/event-feed/memory',
-  'projector/relay': 'projector/{relay,relay-parking} contract/relay-retry/memory',
-  'projector/seals': 'projector/{seals,sealing-key,running-hash}',
-  'projector/verification': 'projector/verification',
+    'command-api/{create-payment,capture-void-refund,idempotency,unique-references,payment-log} providers/stripe-webhooks',
+  'command-api/back-office/attention': 'command-api/attention',
+  'command-api/back-office/by-hand': 'command-api/resolve',
+  'command-api/back-office/provider-ahead': 'command-api/provider-ahead',
+  'command-api/back-office/reconcile':
+    'command-api/{reconcile,reconcile-schedule,reconcile-stream}',
+  'command-api/recovery':
+    'command-api/{recovery*,authorizations,confirm,opened,resolve,retry-schedule,unknown-outcomes,untold,unique-references,later-results} restore/restored-never-sent',
+  'command-api/request': 'command-api/{create-request,change-request,card-in-request}',
+  providers: 'providers/{resilience,simulator.contract}',
+  'providers/http': 'providers/http-faults',
+  projector: 'projector/{projection,rebuild,removed}',
+  'shared/subscription': 'subscription/*',
+  'webhooks/delivery': 'webhooks/{delivery,deliverer,messages}',
+  'webhooks/endpoints': 'webhooks/{endpoints,addresses}',
+  topics: 'topics/{topics,relay,relay-parking,memory.contract,relay-retry-memory.contract}',
+  'audit/seals': 'audit/{seals,sealing-key,running-hash,verify-seals}',
+  audit: 'audit/{verification,routes,tampering-table}',
 };
 const FOLDERS = Object.keys(TESTS_OF);
 /** Schemas, which frozen files hold, metrics, and mains. */

@@ -1,5 +1,5 @@
 /**
- * `npm test [-- paths and Jest flags]`: every test, those of test/long only with `--long`, which draws by a
+ * `npm test [-- paths and Jest flags]`: every test, those named `*.long.test.ts` only with `--long`, which draws by a
  * new seed and prints it first. Prints each skip and, last, exactly `N passed, N failed, N skipped`. A skip
  * that names a variable of `REQUIRE_ENGINES` (a comma list) fails the run.
  */
@@ -60,7 +60,7 @@ const jestArgs = (args: string[], isLong: boolean): string[] => {
   return [
     ...args.filter((arg) => arg !== '--long'),
     ...(limit ? [] : [`--maxWorkers=${workers(isLong)}`]),
-    ...(isLong ? [] : ['--testPathIgnorePatterns=/node_modules/|/test/long/']),
+    ...(isLong ? [] : ['--testPathIgnorePatterns=/node_modules/|[.]long[.]test[.]ts$']),
   ];
 };
 

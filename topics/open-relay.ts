@@ -1,18 +1,17 @@
-import type { Projector } from '../projector/compose.ts';
-import { RelayOff } from '../projector/errors.ts';
-import { tracedFeed } from '../projector/traces.ts';
 import { openKeyDocument } from '../shared/read-models/key-document.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { TOPIC_PREFIX_DEFAULT } from '../shared/runtime/settings/table.ts';
 import { isTracing } from '../shared/runtime/tracing.ts';
+import { RelayOff } from './errors.ts';
 import { type Relay, type RelayOptions, startRelay } from './relay.ts';
 import type { RelayStatus } from './status.ts';
+import { tracedFeed } from './traces.ts';
 
 type OpenRelay = Pick<RelayOptions, 'store' | 'logger'> & {
   config: Pick<Config, 'kafka' | 'mongoUrl'>;
   fileOf(name: string): string;
-  /** Its lease decides which process relays. */
-  projector: Pick<Projector, 'status'>;
+  /** False where another process has the projector's lease, which decides who relays. */
+  mayRun(): boolean;
 };
 
 const counts = { published: 0, restarts: 0 };
@@ -32,7 +31,7 @@ export const noRelay = (): Relay => ({
 
 /** A broker or a MongoDB out of reach does not delay the start. */
 export const openRelay = async (options: OpenRelay): Promise<Relay> => {
-  const { config, store, logger, projector } = options;
+  const { config, store, logger, mayRun } = options;
   if (config.kafka === undefined) return noRelay();
   const { kafkaFeed } = await import('./kafka/kafka.ts');
   const feed = kafkaFeed(config.kafka);
@@ -42,7 +41,7 @@ export const openRelay = async (options: OpenRelay): Promise<Relay> => {
     // Apart from the read models: after a wipe or a rebuild, no message is sent again.
     checkpoint: await openKeyDocument(options, 'relay-checkpoint'),
     logger,
-    mayRun: () => projector.status().state !== 'standing-by',
+    mayRun,
   });
 };
 

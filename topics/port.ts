@@ -1,6 +1,6 @@
 /**
  * The event feed: three topics that other systems read. Every driver keeps these promises, which
- * test/contract/event-feed checks:
+ * test/topics/describe-event-feed.ts checks:
  *
  * - `publish` resolves when every message is stored by the broker, in the order given within each
  *   partition, with key, headers and value to the byte.

@@ -5,7 +5,6 @@
  * gap. It is tried again once the relay has caught up after each start, and on request.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { RelayHalted, RelayNotReady, StandingBy } from '../projector/errors.ts';
 import { followPaymentStates } from '../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, Position } from '../shared/event-store/port.ts';
 import type { KeyDocument } from '../shared/read-models/key-document.ts';
@@ -13,6 +12,7 @@ import type { BackOff } from '../shared/runtime/back-off.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { oneAfterAnother } from '../shared/runtime/scheduling.ts';
+import { StandingBy } from '../shared/subscription/errors.ts';
 import { createLag, type Lag } from '../shared/subscription/lag.ts';
 import {
   misfitOf,
@@ -20,6 +20,7 @@ import {
   type Subscription,
 } from '../shared/subscription/subscription.ts';
 import { openOwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
+import { RelayHalted, RelayNotReady } from './errors.ts';
 import { type EventFeed, type Partitions, TOPICS } from './port.ts';
 import { finishParked, overtake, type Retried, send, sendParked } from './publisher.ts';
 import type { RelayStatus } from './status.ts';

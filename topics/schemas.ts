@@ -5,7 +5,7 @@
  * results of 3-D Secure.
  *
  * New optional fields may be added at any time. Anything else is a new version of the message: an
- * entry in MESSAGE_VERSIONS, and its old samples stay in test/projector/topic-samples.
+ * entry in MESSAGE_VERSIONS, and its old samples stay in test/topics/topic-samples.
  */
 import { z } from 'zod';
 import { type PaymentEventType, paymentSchemas } from '../shared/payment/payment-events.ts';

@@ -3,9 +3,8 @@
  * has parked. For all merchants. The numbers of a partition count from the start of the log, so a page that
  * does not follow an earlier page costs a walk through the log before it.
  */
+import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { RelayParkedList, RelayParkedRetries, RelayParkedRetry } from '../projector/contract.ts';
-import { orUntilLater } from '../projector/projection-routes.ts';
 import { followPaymentStates, type PaymentStates } from '../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, Position } from '../shared/event-store/port.ts';
 import { reject } from '../shared/http/errors.ts';
@@ -16,7 +15,10 @@ import { NDJSON } from '../shared/http/server/streams.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { onError } from '../shared/runtime/error-text.ts';
+import { orUntilLater } from '../shared/subscription/until-later.ts';
 import { messagesOf } from './batch.ts';
+import { RelayParkedList, RelayParkedRetries, RelayParkedRetry } from './contract.ts';
+import { RelayNotReady, RelayOff } from './errors.ts';
 import {
   type FeedMessage,
   PARTITIONS_DEFAULT,
@@ -181,6 +183,15 @@ const UNTIL_LATER = {
   },
 } as const;
 
+const notReady = (error: unknown): string | undefined =>
+  error instanceof RelayNotReady ? error.message : undefined;
+
+/** 422 where no broker is set, 503 where this relay cannot send now. */
+const ifRelaying = (reply: FastifyReply, respond: () => Promise<FastifyReply>) =>
+  orUntilLater(reply, respond, notReady).catch(
+    onError(RelayOff, ({ message }) => reject(reply, 'BUSINESS_RULE_VIOLATION', [message])),
+  );
+
 const parkedIn = (notes: Awaited<ReturnType<Relay['parked']>>) =>
   Object.entries(notes)
     .map(([paymentId, parking]) => ({ paymentId, ...parking }))
@@ -194,7 +205,7 @@ export const RELAY_PARKED_ROUTES = {
     request: { allMerchants: true, query: NoParameters },
     responses: okJson(RelayParkedList),
     handle: ({ relay }, _input, reply) =>
-      orUntilLater(reply, async () => {
+      ifRelaying(reply, async () => {
         const notes = await relay.parked();
         const { state, error } = relay.status();
         const count = Object.keys(notes).length;
@@ -209,7 +220,7 @@ export const RELAY_PARKED_ROUTES = {
       ...UNTIL_LATER,
     },
     handle: ({ relay }, { paymentId }, reply) =>
-      orUntilLater(reply, async () => {
+      ifRelaying(reply, async () => {
         reply.request.paymentId = paymentId;
         const [one] = await relay.retryParked(paymentId);
         return one === undefined
@@ -227,7 +238,7 @@ export const RELAY_PARKED_ROUTES = {
       ...UNTIL_LATER,
     },
     handle: ({ relay }, _input, reply) =>
-      orUntilLater(reply, async () => {
+      ifRelaying(reply, async () => {
         const retried = await relay.retryParked();
         const stillParked = retried.filter(({ sent }) => !sent).length;
         const left = Object.keys(await relay.parked()).length - stillParked;

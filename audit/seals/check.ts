@@ -3,9 +3,8 @@
  * every change of the key up to the service's own, and the heads kept beside the key, which no log fits
  * that was written anew without its seals, cut, or changed after its last one.
  */
-
-import { LogMisfit } from '../../projector/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
+import { LogMisfit } from '../../shared/subscription/errors.ts';
 import {
   anotherKey,
   type HeadFile,

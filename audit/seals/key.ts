@@ -4,7 +4,6 @@ import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { SealFileRefused } from '../../projector/errors.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import { orElse } from '../../shared/runtime/error-text.ts';
 import {
@@ -12,7 +11,13 @@ import {
   replacePrivateFile,
   syncPath,
 } from '../../shared/runtime/private-files.ts';
+import { LogMisfit } from '../../shared/subscription/errors.ts';
 import { type HeadFile, publicKeyOf } from './seals.ts';
+
+/** A file of the seals; `message` begins with the setting that names another one. */
+export class SealFileRefused extends LogMisfit {
+  override name = 'SealFileRefused';
+}
 
 export const newSealingKey = (): string =>
   generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();

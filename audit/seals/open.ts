@@ -3,14 +3,13 @@
  * EventStoreDB the projector carries the log hash, and the seals are checked once the server responds
  * (ADR-0033).
  */
-
-import { LogMisfit } from '../../projector/errors.ts';
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { readableByOthers } from '../../shared/runtime/settings/files.ts';
+import { LogMisfit } from '../../shared/subscription/errors.ts';
 import { type Manifest, signatureOf } from '../manifest.ts';
 import { rejectUnsealed } from './check.ts';
 import {

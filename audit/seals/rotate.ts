@@ -5,9 +5,9 @@
  */
 import { createPrivateKey } from 'node:crypto';
 import { chmodSync, chownSync, statSync } from 'node:fs';
-import { LogMisfit } from '../../projector/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { replacePrivateFile } from '../../shared/runtime/private-files.ts';
+import { LogMisfit } from '../../shared/subscription/errors.ts';
 import {
   headFileOf,
   type KeyPlace,

@@ -3,6 +3,8 @@
  * or `cvv`, wherever and however often, and its cryptogram (gaps §21). Of two equal keys a JSON parser keeps
  * the last one alone, so spelled numbers are read from the text.
  */
+
+import type { JsonObject } from '../../shared/http/request.ts';
 import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
 import { CARD_DIGITS_MAX, CARD_DIGITS_MIN } from '../../shared/payment/card-forms.ts';
 import {
@@ -13,7 +15,6 @@ import {
 } from '../../shared/runtime/card-numbers.ts';
 import type { DigitRun } from '../../shared/runtime/digit-runs.ts';
 import { orElse } from '../../shared/runtime/error-text.ts';
-import type { JsonObject } from './json.ts';
 
 const NUMBER_MIN = 10 ** (CARD_DIGITS_MIN - 1);
 

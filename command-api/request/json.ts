@@ -1,12 +1,8 @@
-/** A request body's values, and `details` on a broken contract (gaps §3). */
+/** The amounts of a request, and `details` on a broken contract (gaps §3). */
 import type { z } from 'zod';
 import { fieldName, REQUIRED } from '../../shared/http/fields.ts';
+import type { JsonObject } from '../../shared/http/request.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
-
-export type JsonObject = Record<string, unknown>;
-
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** 25.00 is a sum in dollars more often than 25 cents, so none of these may have a decimal point (gaps §3). */
 export const AMOUNTS = ['amount', 'captureAmount', 'refundAmount'];
@@ -31,35 +27,9 @@ export const givenTwice = (body: JsonObject, repeated: readonly string[]): strin
   return [...twice];
 };
 
-const READ_DEPTH_MAX = 8;
-
-/** A `null` in an object counts as absent (gaps §3). */
-export const withoutNulls = (value: unknown, depth = 0): unknown => {
-  if (depth > READ_DEPTH_MAX) return value;
-  if (Array.isArray(value)) return value.map((item) => withoutNulls(item, depth + 1));
-  if (!isObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([, inner]) => inner !== null)
-      .map(([key, inner]) => [key, withoutNulls(inner, depth + 1)]),
-  );
-};
-
 /** Above 2^53-1 it is for the rules to reject (gaps §3). */
 export const requestedAmount = (amount: number): RequestedAmount =>
   amount > Number.MAX_SAFE_INTEGER ? 'too large' : amount;
-
-/** A client mends the first ones first. */
-const DETAILS_MAX = 100;
-
-export type Invalid = { ok: false; details: string[] };
-
-export const BODY_NOT_OBJECT = 'the body must be a JSON object';
-
-export const invalid = (...details: string[]): Invalid => ({
-  ok: false,
-  details: details.slice(0, DETAILS_MAX),
-});
 
 /** The required leaves of the objects that are required themselves (gaps §3). */
 const CARD_LEAVES = ['number', 'holderName', 'expiryMonth', 'expiryYear'].map(

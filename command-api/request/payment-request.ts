@@ -1,7 +1,16 @@
 /** Reads the body of a create (gaps §3, §4). */
+
 import { z } from 'zod';
 import { shortText } from '../../shared/http/fields.ts';
 import type { Address } from '../../shared/http/payment-schemas.ts';
+import {
+  BODY_NOT_OBJECT,
+  type Invalid,
+  invalid,
+  isObject,
+  type JsonObject,
+  withoutNulls,
+} from '../../shared/http/request.ts';
 import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import { METADATA_NAME, type PaymentDetails } from '../../shared/payment/fields.ts';
@@ -9,18 +18,7 @@ import { longRuns } from '../../shared/runtime/card-numbers.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
 import { writtenUrl } from '../../webhooks/endpoints/addresses.ts';
 import { type LongText, searchTexts } from './card-texts.ts';
-import {
-  BODY_NOT_OBJECT,
-  detailsOf,
-  givenTwice,
-  type Invalid,
-  invalid,
-  isObject,
-  type JsonObject,
-  plainName,
-  requestedAmount,
-  withoutNulls,
-} from './json.ts';
+import { detailsOf, givenTwice, plainName, requestedAmount } from './json.ts';
 import {
   type Card,
   type CardByToken,

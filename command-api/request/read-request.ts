@@ -2,21 +2,21 @@
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { object, optionalPositiveInteger, optionalText } from '../../shared/http/fields.ts';
-import { notJson, type Read, soleHeader, takeText } from '../../shared/http/request.ts';
-import type { RequestedAmount } from '../../shared/payment/commands.ts';
-import { parseText } from '../../shared/runtime/json.ts';
-import { textsOf } from './card-texts.ts';
 import {
-  AMOUNTS,
   BODY_NOT_OBJECT,
-  detailsOf,
-  givenTwice,
   type Invalid,
   invalid,
   isObject,
   type JsonObject,
-  requestedAmount,
-} from './json.ts';
+  notJson,
+  parseIdempotencyKey,
+  type Read,
+  takeText,
+} from '../../shared/http/request.ts';
+import type { RequestedAmount } from '../../shared/payment/commands.ts';
+import { parseText } from '../../shared/runtime/json.ts';
+import { textsOf } from './card-texts.ts';
+import { AMOUNTS, detailsOf, givenTwice, requestedAmount } from './json.ts';
 import { type CreateRequest, parseCreate } from './payment-request.ts';
 
 const changeFields = { amount: optionalPositiveInteger(), reason: optionalText() };
@@ -94,15 +94,6 @@ type Keyed = { key: string | undefined };
 type CreateContent = Keyed & { request: CreateRequest; holdsOtherCard: boolean };
 /** `texts` are searched for the card number (gaps §4). */
 export type ChangeContent = Keyed & { request: ChangeRequest; texts: string[] };
-
-export const parseIdempotencyKey = (
-  rawHeaders: readonly string[],
-): { ok: true; key: string | undefined } | Invalid => {
-  const key = soleHeader(rawHeaders, 'idempotency-key');
-  if (key === null) return invalid('Idempotency-Key must be given once');
-  if (key === undefined || /^[\x21-\x7e]{1,255}$/.test(key)) return { ok: true, key };
-  return invalid('Idempotency-Key must be 1 to 255 visible ASCII characters');
-};
 
 export const readCreate = (request: FastifyRequest): Read<CreateContent> => {
   const keyed = parseIdempotencyKey(request.raw.rawHeaders);

@@ -2,8 +2,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
-import type { CommandDeps } from '../../command-api/deps.ts';
-import { askAbout } from '../../command-api/recovery/later-results.ts';
 import { createRateLimiter, type Rate, senderOf } from '../../shared/http/auth/hooks.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { named } from '../../shared/http/fields.ts';
@@ -14,11 +12,17 @@ import {
   withinBudget,
 } from '../../shared/http/request-budget.ts';
 import { type RoutesOf, type SignedRoute, sendJson } from '../../shared/http/route.ts';
-import { type PaymentState, refundsOf, unresolvedOperations } from '../../shared/payment/state.ts';
+import type {} from '../../shared/http/server/app.ts';
+import {
+  type Operation,
+  type PaymentState,
+  refundsOf,
+  unresolvedOperations,
+} from '../../shared/payment/state.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import { onError } from '../../shared/runtime/error-text.ts';
 import { parseText, textOf } from '../../shared/runtime/json.ts';
-import type { NoticeOrigin } from '../port.ts';
+import type { NoticeOrigin, Provider } from '../port.ts';
 import { intentReference } from './read.ts';
 
 const noticeBody = z.object({
@@ -96,18 +100,31 @@ const isSignedByStripe = (
 /** One Stripe account's secret, or two while one replaces the other. */
 type Signer = { merchantId: string | undefined; secrets: readonly string[] };
 
+/** The payment of a notice, as the command API knows it and asks about it. */
+export type NoticedPayments = {
+  provider: Pick<Provider, 'paymentOf'>;
+  unresolved: {
+    resolveInTurn(paymentId: string, budget: Budget): Promise<{ state: PaymentState } | undefined>;
+  };
+  inFlight: { isWaiting(operation: Operation): boolean };
+  /** Asks the provider, and records what it says; false where it did not say. */
+  askAbout(paymentId: string): Promise<boolean>;
+  nowMs(): number;
+};
+
 export type StripeWebhookDeps = {
-  commands: CommandDeps;
   stripeNotices: {
+    payments: NoticedPayments;
     signers: readonly Signer[];
     unsigned: { limiter: ReturnType<typeof createRateLimiter>; rate: Rate };
   };
 };
 
-export const stripeNoticesOf = ({
-  stripe,
-  unauthenticatedRateLimit: rate,
-}: Config): StripeWebhookDeps['stripeNotices'] => ({
+export const stripeNoticesOf = (
+  { stripe, unauthenticatedRateLimit: rate }: Config,
+  payments: NoticedPayments,
+): StripeWebhookDeps['stripeNotices'] => ({
+  payments,
   signers: [
     { merchantId: undefined, secrets: stripe?.webhookSecrets ?? [] },
     ...[...(stripe?.merchants ?? [])].map(([merchantId, { webhookSecrets: secrets }]) => ({
@@ -131,7 +148,7 @@ const BUDGET_MS = 8_000;
 
 /** False where Stripe did not say, and has to deliver the notice again. */
 const askNow = async (
-  commands: CommandDeps,
+  payments: NoticedPayments,
   notice: Notice,
   origin: NoticeOrigin,
   { request }: FastifyReply,
@@ -139,20 +156,19 @@ const askNow = async (
 ): Promise<boolean> => {
   let { paymentId } = notice;
   if (paymentId === undefined && notice.reference !== undefined) {
-    const found = await commands.provider.paymentOf(notice.reference, origin);
+    const found = await payments.provider.paymentOf(notice.reference, origin);
     if (found.outcome === 'UNKNOWN') return false;
     if (found.outcome === 'FOUND') paymentId = found.paymentId;
   }
   if (paymentId === undefined) return true;
   request.paymentId = paymentId;
-  const payment = await commands.unresolved.resolveInTurn(paymentId, budget);
+  const payment = await payments.unresolved.resolveInTurn(paymentId, budget);
   if (payment === undefined) return true;
   const left = unresolvedOperations(payment.state);
   // While the shopper is waited for nothing is to be known.
-  if (left.length > 0) return left.every(commands.inFlight.isWaiting);
+  if (left.length > 0) return left.every(payments.inFlight.isWaiting);
   if (!mayBeNew(notice, payment.state)) return true;
-  const found = await askAbout(commands, paymentId);
-  return found !== 'unknown' && found !== 'at other provider';
+  return payments.askAbout(paymentId);
 };
 
 const notInTime = onError(BudgetSpent, (): false => false);
@@ -208,17 +224,17 @@ const stripeWebhook: SignedRoute<StripeWebhookDeps> = {
     signers.some(({ secrets }) => secrets.length > 0)
       ? undefined
       : rejectUnsigned(reply, unsigned),
-  handle: async ({ commands, stripeNotices: { signers, unsigned } }, _input, reply) => {
+  handle: async ({ stripeNotices: { payments, signers, unsigned } }, _input, reply) => {
     const { body: raw } = reply.request;
     const body = Buffer.isBuffer(raw) ? raw : Buffer.alloc(0);
-    const signer = signerOf(reply, body, signers, commands.nowMs());
+    const signer = signerOf(reply, body, signers, payments.nowMs());
     if (signer === undefined) return rejectUnsigned(reply, unsigned);
     const notice = readNotice(body);
     if (notice === undefined)
       return reject(reply, 'INVALID_REQUEST', ['the body is not a Stripe event']);
     const origin = { merchantId: signer.merchantId, account: notice.account };
     const budget = startBudget(BUDGET_MS);
-    const asking = askNow(commands, notice, origin, reply, budget);
+    const asking = askNow(payments, notice, origin, reply, budget);
     if (await withinBudget(asking, budget, new Set()).catch(notInTime))
       return sendJson(reply, { received: true });
     const details = ['the outcome is not known yet; deliver the notice again'];

@@ -1,5 +1,5 @@
 /**
- * Append-only streams with exact revisions, and one order over all. test/contract/event-store
+ * Append-only streams with exact revisions, and one order over all. test/event-store
  * holds every driver to these promises:
  * - An append at 'none' to an existing stream, or at a stale revision, rejects with
  *   RevisionConflict and writes nothing; of concurrent appends at one revision one wins.

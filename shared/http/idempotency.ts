@@ -32,6 +32,9 @@ export const recognisedBy = (
   previousIdentity: identities.previous && under(identities.previous),
 });
 
+/** Said of a key that stands for another request (gaps §8). */
+export const KEY_REUSED = 'the Idempotency-Key was used for another request; use a new key';
+
 export type CreateIds = { paymentId: string; operationId: string };
 
 export const createIdsUnder = (

@@ -5,7 +5,38 @@ import { parseText, textOf } from '../runtime/json.ts';
 import { currentTraceparent } from '../runtime/tracing.ts';
 import type { Principal } from './auth/principal.ts';
 
-export type Read<T> = { ok: true; value: T } | { ok: false; details: string[] };
+/** A client mends the first ones first. */
+const DETAILS_MAX = 100;
+
+export type Invalid = { ok: false; details: string[] };
+
+export const BODY_NOT_OBJECT = 'the body must be a JSON object';
+
+export const invalid = (...details: string[]): Invalid => ({
+  ok: false,
+  details: details.slice(0, DETAILS_MAX),
+});
+
+export type Read<T> = { ok: true; value: T } | Invalid;
+
+export type JsonObject = Record<string, unknown>;
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const READ_DEPTH_MAX = 8;
+
+/** A `null` in an object counts as absent (gaps §3). */
+export const withoutNulls = (value: unknown, depth = 0): unknown => {
+  if (depth > READ_DEPTH_MAX) return value;
+  if (Array.isArray(value)) return value.map((item) => withoutNulls(item, depth + 1));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, inner]) => inner !== null)
+      .map(([key, inner]) => [key, withoutNulls(inner, depth + 1)]),
+  );
+};
 
 const NOT_JSON = 'the body must be valid JSON';
 export const notJson = (at: number | undefined): string =>
@@ -24,7 +55,7 @@ export const takeText = ({ body }: FastifyRequest): string | undefined => {
 /** The body as JSON; undefined where there is none. */
 export const readJson = (request: FastifyRequest): Read<unknown> => {
   const json = parseText(takeText(request));
-  return json.ok ? json : { ok: false, details: [notJson(json.at)] };
+  return json.ok ? json : invalid(notJson(json.at));
 };
 
 /** Undefined when absent, null when repeated: Node's own `headers` silently keep the first of two. */
@@ -56,4 +87,13 @@ export const contextOf = ({ actor, requestId }: Pick<EventContext, 'actor' | 're
   };
   const traceparent = currentTraceparent();
   return traceparent === undefined ? context : { ...context, traceparent };
+};
+
+export const parseIdempotencyKey = (
+  rawHeaders: readonly string[],
+): { ok: true; key: string | undefined } | Invalid => {
+  const key = soleHeader(rawHeaders, 'idempotency-key');
+  if (key === null) return invalid('Idempotency-Key must be given once');
+  if (key === undefined || /^[\x21-\x7e]{1,255}$/.test(key)) return { ok: true, key };
+  return invalid('Idempotency-Key must be 1 to 255 visible ASCII characters');
 };

@@ -1,6 +1,6 @@
 /**
  * The read models: one document per payment, written by the projector, read by the query API.
- * Every driver keeps these promises; test/contract/read-models tests each driver for them:
+ * Every driver keeps these promises; test/read-models tests each driver for them:
  *
  * - A document never goes back: a change whose revision is lower than or equal to the stored one
  *   is skipped.

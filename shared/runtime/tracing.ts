@@ -180,21 +180,34 @@ export const annotate = (attributes: SpanAttributes): void => {
   if (active !== undefined) note(active, attributes);
 };
 
-/** Ends the spans with the work. Throws its error. */
+/** Later, an attempt is a trace of its own, linked to the event's. */
+export const SAME_TRACE_MS = 3_600_000;
+
+/** The span that a stored `traceparent` names; undefined where it is not sampled. */
+export const sampledPlace = (text: string | undefined): SpanContext | undefined => {
+  const place = parseTraceparent(text);
+  return place !== undefined && isSampled(place) ? place : undefined;
+};
+
+/** `system`: the database by its OpenTelemetry name. */
+export const databaseSpan = (system: string, operation: string, name: string): SpanStart => ({
+  name,
+  kind: 'CLIENT',
+  attributes: { 'db.system.name': system, 'db.operation.name': operation },
+});
+
+/** Ends the span with the work. Throws its error. */
 export const during = async <T>(
-  spans: readonly OpenSpan[],
+  span: OpenSpan | undefined,
   work: () => Promise<T>,
   described?: (result: T) => SpanAttributes,
 ): Promise<T> => {
-  const end = (attributes?: SpanAttributes) => {
-    for (const span of spans) span.end(attributes);
-  };
   try {
     const result = await work();
-    end(described?.(result));
+    span?.end(described?.(result));
     return result;
   } catch (error) {
-    end({ 'error.type': errorTypeOf(error) });
+    span?.end({ 'error.type': errorTypeOf(error) });
     throw error;
   }
 };
@@ -208,5 +221,5 @@ export const withSpan = async <T>(
   const place = currentPlace();
   if (tracer === undefined || place === undefined || !isSampled(place)) return work();
   const span = begin(tracer, start, context.active());
-  return during([span], () => span.run(work), described);
+  return during(span, () => span.run(work), described);
 };

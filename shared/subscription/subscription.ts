@@ -1,6 +1,4 @@
 /** The catch-up loop, through which the projector and the relay follow the log. */
-
-import { LogMisfit } from '../../projector/errors.ts';
 import type {
   EventStore,
   HashesAt,
@@ -12,6 +10,7 @@ import type { ReadModels } from '../read-models/port.ts';
 import { type BackOff, backOffMs, pause } from '../runtime/back-off.ts';
 import { reasonOf } from '../runtime/error-text.ts';
 import type { Logger } from '../runtime/log.ts';
+import { LogMisfit } from './errors.ts';
 
 /** Where one of these throws, the loop starts again. */
 export type Subscriber = {

@@ -1,9 +1,9 @@
 /** A log that was changed with every hash right, found by the checkpoints of who followed it (gaps §6). */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
-import { LogMisfit } from '../../projector/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { LogMisfit } from '../../shared/subscription/errors.ts';
 import type { Relay } from '../../topics/relay.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { readModelsIn } from '../support/read-models-here.ts';

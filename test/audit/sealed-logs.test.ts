@@ -5,11 +5,11 @@ import { readHeadFile, readSealingKey } from '../../audit/seals/key.ts';
 import { publicKeyOf } from '../../audit/seals/seals.ts';
 import { readManifest } from '../../cli/export-file.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
-import { LogMisfit } from '../../projector/errors.ts';
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
+import { LogMisfit } from '../../shared/subscription/errors.ts';
 import { shareOf } from '../support/long-run-share.ts';
 import {
   type Change,

@@ -12,14 +12,14 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { headFileOf } from '../../audit/seals/key.ts';
+import { headFileOf, SealFileRefused } from '../../audit/seals/key.ts';
 import { type OpenedSealer, openSealer } from '../../audit/seals/open.ts';
 import { rotateSealingKey } from '../../audit/seals/rotate.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
-import { LogMisfit, SealFileRefused } from '../../projector/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
+import { LogMisfit } from '../../shared/subscription/errors.ts';
 import { appendLife } from '../support/many-payments.ts';
 import { silent } from '../support/silent-log.ts';
 import {

@@ -75,9 +75,9 @@ test('every step of the page can be done, and what has to pass passes', () => {
     "  { type: 'PaymentCreated', version: 1, variant: '.with-metadata' },\n",
     `  { type: 'PaymentCreated', version: 1, variant: '${VARIANT}' },\n`,
   );
-  form.hash = printedHash('test/domain/stored-events', /Received: "([0-9a-f]{64})"/);
+  form.hash = printedHash('test/payment/stored-events', /Received: "([0-9a-f]{64})"/);
   freeze();
-  passes('test', '--', 'test/domain/stored-events');
+  passes('test', '--', 'test/payment/stored-events');
 
   const shown = '  descriptor: optionalText,\n';
   addAfter('shared/payment/payment-response.ts', shown, '  salesChannel: optionalText,\n');
@@ -104,7 +104,7 @@ test('every step of the page can be done, and what has to pass passes', () => {
     .replace(/hash: '[0-9a-f]{16}'/, `hash: '${hash}'`)
     .replace(`version: ${version}`, `version: ${Number(version) + 1}`);
   writeFileSync(at(suite), kept);
-  passes('test', '--', 'test/domain');
+  passes('test', '--', 'test/payment');
 
   addAfter(
     'topics/schemas.ts',
@@ -132,10 +132,10 @@ test('every step of the page can be done, and what has to pass passes', () => {
   passes(
     'test',
     '--',
-    'test/domain',
+    'test/payment',
     'test/golden',
-    'test/projector/topics',
+    'test/topics/topics',
     'test/docs',
-    'test/http/create',
+    'test/command-api/create',
   );
 });

@@ -75,9 +75,10 @@ test('every link of a page leads to a file, and to a heading where it names one'
 });
 
 test('every path that a page or a comment names exists', () => {
-  const top = 'shared|command-api|projector|query-api|audit|embedded|cli|scripts|test|docs|ops';
+  const top =
+    'shared|providers|webhooks|topics|audit|command-api|projector|query-api|embedded|cli|scripts|test|docs|ops';
   const path = new RegExp(
-    `(?<![\\w/.-])((?:${top}|provider-simulator|examples)/[\\w./-]*\\.(?:ts|cjs|mjs|md|json|ya?ml))(?!\\w)`,
+    `(?<![\\w/.(-])((?:${top}|examples)/[\\w./-]*\\.(?:ts|cjs|mjs|md|json|ya?ml))(?!\\w)`,
     'g',
   );
   const checked = files.filter((file) => file !== 'CHANGELOG.md');

@@ -25,7 +25,7 @@ const PAGES_OF_THEIR_OWN = [
 const CODE = /\.(ts|js|cjs|mjs)$/;
 /** What runs in production; tests, scripts and pages measure and show figures. */
 const SERVICE =
-  /^(shared|command-api|projector|query-api|audit|embedded|cli|provider-simulator)\/.*\.ts$/;
+  /^(shared|providers|webhooks|topics|audit|command-api|projector|query-api|embedded|cli)\/.*\.ts$/;
 
 /** A relative clause, or a pronoun, in the place of the one who acts. */
 const FOREIGN = /\bfor who\b|\b(nobody|somebody|whoever)\b/i;

@@ -2,9 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { parseIdempotencyKey } from '../../command-api/request/read-request.ts';
 import { createAuthHooks } from '../../shared/http/auth/hooks.ts';
-import type { Read } from '../../shared/http/request.ts';
+import { parseIdempotencyKey, type Read } from '../../shared/http/request.ts';
 import { type Input, type Route, registerRoutes } from '../../shared/http/route.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { PAYMENT_ID } from '../../shared/payment/fields.ts';

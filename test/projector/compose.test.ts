@@ -3,7 +3,6 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, type ProjectorOptions, startProjector } from '../../projector/compose.ts';
-import { LogMisfit } from '../../projector/errors.ts';
 import { trackFreshness } from '../../projector/freshness.ts';
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
@@ -12,6 +11,7 @@ import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import { searchedOnceFilled } from '../../shared/read-models/filled.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
+import { LogMisfit } from '../../shared/subscription/errors.ts';
 import { createLag } from '../../shared/subscription/lag.ts';
 import { misfitOf } from '../../shared/subscription/subscription.ts';
 import { appendLife, foldOf } from '../support/many-payments.ts';

@@ -1,4 +1,4 @@
-/** gaps §21: the shopper authenticates in the moment of the fence; test/long takes 200 of each driver. */
+/** gaps §21: the shopper authenticates in the moment of the fence; the long run takes 200 of each driver. */
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { httpProvider } from '../../providers/http/provider.ts';

@@ -2,10 +2,11 @@
  * One request is one trace, through HTTP, log, provider, read models, topic and webhook; what spans say
  * is a closed list; and a trace that a client sends decides nothing here but its id (ADR-0233).
  */
+
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { InMemorySpanExporter, type ReadableSpan } from '@opentelemetry/sdk-trace';
 import type { Projection } from '../../projector/projection.ts';
-import { tracedFeed, tracedProjection } from '../../projector/traces.ts';
+import { tracedProjection } from '../../projector/traces.ts';
 import type { LogEvent } from '../../shared/event-store/port.ts';
 import type { Log } from '../../shared/runtime/log.ts';
 import { openTraces, type Traces } from '../../shared/runtime/traces.ts';
@@ -15,6 +16,7 @@ import {
   receivedTraceparent,
   SPAN_ATTRIBUTES,
 } from '../../shared/runtime/tracing.ts';
+import { tracedFeed } from '../../topics/traces.ts';
 import { APPROVED, type InProcess, openInProcess, token } from '../support/in-process.ts';
 import { memoryFeed } from '../support/memory-feed.ts';
 import { type Collector, startCollector } from '../support/otlp-collector.ts';

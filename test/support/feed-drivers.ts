@@ -1,4 +1,4 @@
-/** The drivers of the event-feed port, for test/contract/event-feed. */
+/** The drivers of the event-feed port, for test/topics/describe-event-feed.ts. */
 import { Kafka, logLevel } from 'kafkajs';
 import { kafkaFeed } from '../../topics/kafka/kafka.ts';
 import { type EventFeed, type Topic, topicName } from '../../topics/port.ts';

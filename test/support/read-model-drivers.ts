@@ -1,4 +1,4 @@
-/** The drivers of the read-models port, for test/contract/read-models and the projector. */
+/** The drivers of the read-models port, for test/read-models and the projector. */
 import { copyFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

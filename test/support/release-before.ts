@@ -7,8 +7,10 @@ import { temporaryFolder } from './temporary-folder.ts';
 
 /** The commit by which the golden folder was written. */
 const COMMIT = '0eb6b017328ac84da9e500ae230f41f131fc4490';
-const FOLDERS =
+const FOLDERS_THEN =
   'audit cli command-api console docs embedded examples projector provider-simulator query-api scripts shared';
+const FOLDERS_NOW =
+  'audit cli command-api console docs embedded examples projector providers query-api scripts shared topics webhooks';
 
 const git = (...args: string[]) => spawnSync('git', args, { cwd: ROOT, maxBuffer: 2 ** 27 });
 const hasCommit = git('cat-file', '-e', COMMIT).status === 0;
@@ -21,7 +23,7 @@ export const RELEASE_BEFORE = hasCommit
 const VERSION = /READ_MODEL_VERSION = (\d+)/;
 
 const copyOfThese = (folder: string): void => {
-  for (const name of [...FOLDERS.split(' '), 'package.json'])
+  for (const name of [...FOLDERS_NOW.split(' '), 'package.json'])
     cpSync(join(ROOT, name), join(folder, name), { recursive: true });
   const file = join(folder, 'shared/payment/response.ts');
   const text = readFileSync(file, 'utf8');
@@ -33,7 +35,7 @@ const copyOfThese = (folder: string): void => {
 export const releaseBefore = (): ReturnType<typeof temporaryFolder> => {
   const folder = temporaryFolder();
   if (hasCommit) {
-    const { stdout } = git('archive', COMMIT, '--', ...FOLDERS.split(' '), 'package.json');
+    const { stdout } = git('archive', COMMIT, '--', ...FOLDERS_THEN.split(' '), 'package.json');
     execFileSync('tar', ['-x', '-C', folder.path], { input: stdout });
   } else copyOfThese(folder.path);
   symlinkSync(join(ROOT, 'node_modules'), join(folder.path, 'node_modules'));

@@ -3,9 +3,9 @@
  * out of order, and one that comes twice is the same to the byte, wherever the relay is killed.
  */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { RelayNotReady } from '../../projector/errors.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { KeyDocument } from '../../shared/read-models/key-document.ts';
+import { RelayNotReady } from '../../topics/errors.ts';
 import { partitionOf } from '../../topics/messages.ts';
 import { type EventFeed, FeedUnavailable } from '../../topics/port.ts';
 import type { Relay } from '../../topics/relay.ts';

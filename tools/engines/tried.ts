@@ -40,26 +40,26 @@ const mongoVersion = async (): Promise<string> => {
 const SUBJECTS: Subject[] = [
   {
     engine: 'SQLite',
-    paths: ['test/contract/.*/sqlite'],
+    paths: ['sqlite[a-z-]*([.]contract)?[.]test'],
     version: async () => String(process.versions.sqlite),
   },
   {
     engine: 'EventStoreDB',
     variable: 'EVENTSTOREDB_URL',
-    paths: ['test/contract/event-store/eventstoredb'],
+    paths: ['test/event-store/eventstoredb'],
     version: async () =>
       JSON.parse(run('cli/payments.mjs', 'doctor', '--format', 'json')).eventStoreServer.version,
   },
   {
     engine: 'MongoDB',
     variable: 'MONGODB_URL',
-    paths: ['test/contract/.*/mongodb'],
+    paths: ['mongodb[a-z-]*([.]contract)?[.]test'],
     version: mongoVersion,
   },
   {
     engine: 'Kafka',
     variable: 'KAFKA_BROKERS',
-    paths: ['test/contract/.*/kafka'],
+    paths: ['kafka[a-z-]*([.]contract)?[.]test'],
     version: async () => process.env.KAFKA_VERSION ?? 'unknown',
   },
 ];

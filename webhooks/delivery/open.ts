@@ -1,4 +1,3 @@
-import type { Projector } from '../../projector/compose.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
@@ -49,12 +48,13 @@ export const openDeliverer = async (options: {
   secret: WebhookSecret;
   metrics: Metrics;
   logger: Logger;
-  projector: Pick<Projector, 'status' | 'handedOver'>;
+  /** The projector, whose lease decides which process delivers. */
+  leader: { status(): { state: string }; handedOver(): boolean };
 }): Promise<Deliverer> => {
-  const { config, store, deliveries, secret, metrics, logger, projector } = options;
+  const { config, store, deliveries, secret, metrics, logger, leader } = options;
   const { allowedNetworks } = config.webhooks;
   const turn = (): Turn => {
-    const { state } = projector.status();
+    const { state } = leader.status();
     if (state === 'standing-by') return 'of another';
     return state === 'starting' || state === 'stopped' ? 'unknown' : 'own';
   };
@@ -67,7 +67,7 @@ export const openDeliverer = async (options: {
   // In a process with a thread, the thread alone loads the client.
   const client = isHere ? await import('./send.ts') : undefined;
   const deliverer = startDeliverer({
-    ...{ store, secret, turn, handedOver: projector.handedOver },
+    ...{ store, secret, turn, handedOver: leader.handedOver },
     begin: async (key) => {
       if (client === undefined) return deliverInThread({ ...parts, config, allowedNetworks }, key);
       const sender = client.createSender({ kindOf: addressKinds(allowedNetworks) });

@@ -1,6 +1,4 @@
 /** One attempt at one item, whose outcome is noted in the loop's state. */
-
-import { tracedDelivery } from '../../projector/traces.ts';
 import type { ControlReads } from '../../shared/event-store/control-stream.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { StartTimer } from '../../shared/runtime/back-off.ts';
@@ -13,6 +11,7 @@ import { accepted, type Delivery, failed, type Item, passed, turnOf } from './de
 import { type Attempt, isFailing } from './delivery-row.ts';
 import { type Places, responseMsMax, SILENT_AFTER_MS, type Standing } from './places.ts';
 import type { Sender, SendOutcome } from './send.ts';
+import { tracedDelivery } from './traces.ts';
 
 export type SendDeps = {
   store: ControlReads & Pick<EventStore, 'readAll' | 'end' | 'hashAt' | 'subscribe'>;

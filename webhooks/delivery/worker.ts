@@ -2,12 +2,12 @@
 import { join } from 'node:path';
 import type { Position } from '../../shared/event-store/port.ts';
 import { openFollowedLog } from '../../shared/event-store/sqlite/log-reader.ts';
-import { openDeliveries } from '../../shared/open-drivers.ts';
 import { pause } from '../../shared/runtime/back-off.ts';
 import { logOver, type Scan } from '../../shared/runtime/scan.ts';
 import { openTraces } from '../../shared/runtime/traces.ts';
 import { takeSpanCounts } from '../../shared/runtime/tracing.ts';
 import { addressKinds } from '../endpoints/addresses.ts';
+import { openDeliveries } from '../store/open.ts';
 import { deliver } from './follow-endpoints.ts';
 import { createSender } from './send.ts';
 import type { CountedAttempt, Note, ThreadArgs } from './thread.ts';

@@ -1,13 +1,11 @@
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
-import type { CommandDeps } from '../../command-api/deps.ts';
-import { KEY_REUSED } from '../../command-api/responses.ts';
 import type { ControlReads } from '../../shared/event-store/control-stream.ts';
 import { RevisionConflict } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Principal } from '../../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
-import { recognisedBy } from '../../shared/http/idempotency.ts';
+import { type Identities, KEY_REUSED, recognisedBy } from '../../shared/http/idempotency.ts';
 import { contextOf, senderOf } from '../../shared/http/request.ts';
 import {
   BudgetSpent,
@@ -36,7 +34,7 @@ export type WebhookDeps = {
     secret: WebhookSecret;
     kindOf: AddressKindOf;
   };
-  commands: Pick<CommandDeps, 'identities'>;
+  commands: { identities: Identities };
   requestBudgetMs: number;
   waiting: Waiting;
 };
@@ -62,7 +60,7 @@ export type Keyed<T> = { key: string | undefined; request: T };
 type Arrived = Pick<Input<RequestForm>, 'principal' | 'arrivedAtMs'>;
 
 const requestOf = (
-  { identities }: Pick<CommandDeps, 'identities'>,
+  { identities }: { identities: Identities },
   merchantId: string,
   command: EndpointCommand,
   { key, request }: Keyed<object>,

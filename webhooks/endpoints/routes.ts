@@ -1,17 +1,18 @@
 /** A request becomes an event, which the deliverer follows. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
+import { UnreadableStream } from '../../shared/event-store/errors.ts';
+import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
+import { NoParameters } from '../../shared/http/fields.ts';
 import {
   BODY_NOT_OBJECT,
   invalid,
   isObject,
+  parseIdempotencyKey,
+  type Read,
+  readJson,
   withoutNulls,
-} from '../../command-api/request/json.ts';
-import { parseIdempotencyKey } from '../../command-api/request/read-request.ts';
-import { UnreadableStream } from '../../shared/event-store/errors.ts';
-import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
-import { NoParameters } from '../../shared/http/fields.ts';
-import { type Read, readJson } from '../../shared/http/request.ts';
+} from '../../shared/http/request.ts';
 import {
   asJson,
   okJson,

@@ -1,7 +1,7 @@
 /**
  * Where the deliverer keeps how far each endpoint is, and its last attempts. It is not one of the
  * read models: after a wipe or a rebuild of them no message is sent again. Every driver keeps these
- * promises; test/contract/delivery-store tests each driver for them:
+ * promises; test/webhooks/describe-delivery-store.ts tests each driver for them:
  *
  * - A row changes as a whole, and only for a writer that saw its last change.
  * - The attempts of a save are there exactly when its row is, or, where the engine has no

@@ -16,7 +16,8 @@ import {
 } from '../../parts.js';
 import { isOfAll } from '../../session.js';
 
-/** @import { ParkedList, ParkedRetry as Retried, RelayParkedList as Listed, RelayParkedRetry as RelayRetried } from '../../../../projector/contract.ts' */
+/** @import { ParkedList, ParkedRetry as Retried } from '../../../../projector/contract.ts' */
+/** @import { RelayParkedList as Listed, RelayParkedRetry as RelayRetried } from '../../../../topics/contract.ts' */
 /** @typedef {ParkedList['parked'][number]} Parked */
 /** @typedef {Listed['parked'][number]} RelayParked */
 

@@ -1,0 +1,42 @@
+/** Chooses the read models by the settings; a server's client is loaded only where it is used, for its cost. */
+import type { Config } from '../runtime/config.ts';
+import type { Log } from '../runtime/log.ts';
+import { databaseSpan, isTracing, withSpan } from '../runtime/tracing.ts';
+import type { ReadModels } from './port.ts';
+import { openSqliteReadModels } from './sqlite/read-models.ts';
+
+/** Spans around the calls that a request waits for. */
+const tracedReadModels = (readModels: ReadModels, system: string): ReadModels => ({
+  ...readModels,
+  get: (paymentId, merchantId) =>
+    withSpan(databaseSpan(system, 'get', 'read payment'), () =>
+      readModels.get(paymentId, merchantId),
+    ),
+  search: (search, limit) =>
+    withSpan(databaseSpan(system, 'search', 'search payments'), () =>
+      readModels.search(search, limit),
+    ),
+});
+
+type ReadModelsOptions = {
+  config: Pick<Config, 'mongoUrl'>;
+  log: Log;
+  /** The path of a file in the data folder; not called where a server is set. */
+  fileOf(name: string): string;
+};
+
+/** A server may still be out of reach. `secrets`: the idempotency secret, then the earlier one. */
+export const openReadModels = async (
+  options: ReadModelsOptions,
+  secrets: readonly [string, ...string[]],
+): Promise<ReadModels> => {
+  const { config, log, fileOf } = options;
+  if (config.mongoUrl === undefined) {
+    const file = fileOf('read-models.sqlite');
+    const readModels = await openSqliteReadModels({ file, secrets, logger: log });
+    return isTracing() ? tracedReadModels(readModels, 'sqlite') : readModels;
+  }
+  const { openMongoReadModels } = await import('./mongodb/read-models.ts');
+  const readModels = await openMongoReadModels({ url: config.mongoUrl, secrets });
+  return isTracing() ? tracedReadModels(readModels, 'mongodb') : readModels;
+};

@@ -1,0 +1,11 @@
+/** Only the projector that follows the log can carry out the request. Nothing was done. */
+export class StandingBy extends Error {
+  readonly code = 'STANDING_BY';
+  override name = 'StandingBy';
+}
+
+/** An operator has to put back the log that was applied and sealed. `message` is one line. */
+export class LogMisfit extends Error {
+  readonly code = 'LOG_MISFIT';
+  override name = 'LogMisfit';
+}
