@@ -45,7 +45,6 @@ const refuseWithoutForwarding = (options: Partial<ForwardOptions>, command: Comm
   const given = [
     options.types !== undefined && '--types',
     options.printSecret && '--print-secret',
-    options.showBody && '--show-body',
   ].find(Boolean);
   if (given) command.error(`error: ${given} goes with --forward-to <url>`);
 };
@@ -69,7 +68,6 @@ export const listenCommand = (): Command =>
     )
     .option('--types <types>', 'with --forward-to: comma list, such as payment.captured')
     .option('--print-secret', 'with --forward-to: print the secret that it signs with, and end')
-    .option('--show-body', 'with --forward-to: print each message too')
     .addOption(formatOption())
     .action(async (given: Options & Partial<ForwardOptions>, command: Command) => {
       const { forwardTo, ...options } = given;
