@@ -94,25 +94,6 @@ describeConsole('the console at 1280, 390 and 320 px', (world) => {
     });
 
     testOfLongRun(
-      'no row of a payment or of Live is cut off, and its columns stand under one another',
-      async () => {
-        const page = await open(`/console/payments/${refunded}`, size);
-        await page.waitForSelector('text=provider agrees');
-        expect(await page.locator('.event').count()).toBe(6);
-        expect(await page.evaluate(CUT)).toEqual([]);
-        const edges = await page
-          .locator('.event .amount')
-          .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().right));
-        expect(new Set(edges).size).toBe(1);
-        await open('/console/live', size);
-        await page.waitForSelector('text=Connected.');
-        await world.service.create({ amount: 99_999_999 });
-        await page.waitForSelector('.row:nth-child(2)');
-        expect(await page.evaluate(CUT)).toEqual([]);
-      },
-    );
-
-    testOfLongRun(
       'the search is one field on a phone, and fields with their labels in line on a laptop',
       async () => {
         const page = await open('/console/find', size);
