@@ -40,15 +40,6 @@ const listen = async (options: Options, command: Command): Promise<void> => {
   });
 };
 
-/** Ends the verb, exit code 2, at an option that needs --forward-to. */
-const refuseWithoutForwarding = (options: Partial<ForwardOptions>, command: Command): void => {
-  const given = [
-    options.types !== undefined && '--types',
-    options.printSecret && '--print-secret',
-  ].find(Boolean);
-  if (given) command.error(`error: ${given} goes with --forward-to <url>`);
-};
-
 export const listenCommand = (): Command =>
   verb(
     'listen',
@@ -73,6 +64,8 @@ export const listenCommand = (): Command =>
       const { forwardTo, ...options } = given;
       if (forwardTo !== undefined)
         return (await import('./listen-forward.ts')).listenAndForward({ ...options, forwardTo });
-      refuseWithoutForwarding(options, command);
+      const alone =
+        options.types === undefined ? options.printSecret && '--print-secret' : '--types';
+      if (alone) command.error(`error: ${alone} goes with --forward-to <url>`);
       return listen(options, command);
     });

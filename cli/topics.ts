@@ -37,7 +37,6 @@ type TailOptions = {
   topic: string;
   from: string;
   latest?: boolean;
-  follow?: boolean;
   keys?: boolean;
 };
 
@@ -51,12 +50,12 @@ const printPage = async (client: Client, { topic, keys = false }: TailOptions, f
 };
 
 const tail = async (options: TailOptions): Promise<void> => {
-  const { latest = false, follow = latest } = options;
+  const { latest = false } = options;
   const client = await openClient({ scope: 'ops:admin' });
   let at = latest ? 'latest' : options.from;
   for (;;) {
     const next = await printPage(client, options, at);
-    if (next === at && !follow) return;
+    if (next === at && !latest) return;
     if (next === at) await delay(FOLLOW_MS);
     at = next;
   }
@@ -131,12 +130,12 @@ export const topicsCommand = (): Command =>
         )
         .option('--from <position>', 'only messages after this globalposition, or start', 'start')
         .addOption(
-          new Option('--latest', 'only messages that come from now on, as they come').conflicts(
-            'from',
-          ),
+          new Option(
+            '--latest',
+            'only messages that come from now on, as they come, until it is interrupted',
+          ).conflicts('from'),
         )
         .option('--keys', 'print partition and key beside each message')
-        .option('--follow', 'print new messages as they come, until it is interrupted')
         .action(tail),
     )
     .addCommand(
