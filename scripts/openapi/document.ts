@@ -37,7 +37,8 @@ const TOKEN = 'On a local service `npx payments token` prints one.';
 
 type Tag = 'Payments' | 'Webhooks' | 'Audit' | 'Operations';
 
-const textsOf = (file: string) =>
+/** The content of a YAML file of this folder. */
+export const textsOf = (file: string) =>
   parse(readFileSync(join(import.meta.dirname, file), 'utf8'), { merge: true });
 
 const TEXTS: Partial<Record<RouteId, { summary: string; description: string }>> =

@@ -8,31 +8,13 @@ import {
   statusOf,
 } from '../../shared/http/errors.ts';
 import { FAILURE_CODES } from '../../shared/payment/fields.ts';
-import { type DocumentForm, documentOf } from './document.ts';
+import { type DocumentForm, documentOf, textsOf } from './document.ts';
 import { AUDIT_RUNS, MERCHANT_RUNS } from './record.ts';
 import { recordRuns } from './run.ts';
 import { webhooksIn } from './webhooks.ts';
 
-const MERCHANT: DocumentForm = {
-  title: 'Payments',
-  description:
-    'Card payments: authorize, capture, void, refund. Amounts are integers in minor units. The contract in words is docs/interface.md; what each error means and what to do is at [/docs/errors](/docs/errors).',
-  tags: {
-    Payments: 'The contract, and the list of payments',
-    Webhooks: 'What happens to payments, sent to the merchant: docs/webhooks.md',
-  },
-  webhooks: webhooksIn,
-};
-
-const AUDITOR: DocumentForm = {
-  title: 'Payments: audit and operations',
-  description:
-    'What happened, and proof of it (scope `audit:read`); what has to be looked after (scope `ops:admin`, resolving by hand `ops:resolve`). A token of one merchant sees that merchant alone, one with merchant `*` sees all. Errors are those of [/docs/errors](/docs/errors).',
-  tags: {
-    Audit: 'Scope audit:read',
-    Operations: 'Scopes ops:admin and ops:resolve; what a provider sends is signed',
-  },
-};
+const FORMS: Record<'merchant' | 'auditor', DocumentForm> = textsOf('documents.yaml');
+const MERCHANT = { ...FORMS.merchant, webhooks: webhooksIn };
 
 const INTRO = `# Errors
 
@@ -82,6 +64,6 @@ const asText = (document: object): string => `${JSON.stringify(document, null, 2
 /** The texts by their paths in the project. Runs the service for the examples. */
 export const generatedDocs = async (): Promise<Record<string, string>> => ({
   'docs/openapi.json': asText(documentOf(MERCHANT, await recordRuns(MERCHANT_RUNS))),
-  'docs/openapi-audit.json': asText(documentOf(AUDITOR, await recordRuns(AUDIT_RUNS))),
+  'docs/openapi-audit.json': asText(documentOf(FORMS.auditor, await recordRuns(AUDIT_RUNS))),
   'docs/errors.md': errorsPage(),
 });
