@@ -53,7 +53,7 @@ const secretOf = (ready: string): string => {
   );
 };
 
-/** Throws CommandFailed for an address that is none, and where the service rejects the request. */
+/** Throws CommandFailed for a malformed address, and if the service rejects the request. */
 export const listenAndForward = async (options: ForwardOptions): Promise<void> => {
   const { forwardTo, from, types, merchant, printSecret, format } = options;
   if (!/^https?:\/\//i.test(forwardTo) || !URL.canParse(forwardTo))

@@ -135,7 +135,7 @@ export const topicsCommand = (): Command =>
             'only messages that come from now on, as they come, until it is interrupted',
           ).conflicts('from'),
         )
-        .option('--keys', 'print partition and key beside each message')
+        .option('--keys', 'print partition and key with each message')
         .action(tail),
     )
     .addCommand(

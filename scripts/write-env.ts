@@ -1,5 +1,5 @@
 /**
- * `npm run env [-- file]`: random secrets for docker-compose.yml in `.env`, and beside it the folder `.keys`
+ * `npm run env [-- file]`: random secrets for docker-compose.yml in `.env`, and next to it the folder `.keys`
  * with the key pair of the tokens; `--keys`: the folder alone. It never changes a file that exists: with
  * another IDEMPOTENCY_SECRET a repeated request would charge again (gaps §8).
  */

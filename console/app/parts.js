@@ -92,7 +92,7 @@ export const BrokenBox = ({ broken }) =>
       </div>`;
 
 /**
- * What was loaded, below a problem; until there is a first value, that it is read.
+ * The loaded value, below a problem; until there is a first one, that it is read.
  * @param {{ loaded: import('./api.js').Loaded<unknown>, what: string, children?: any }} props `children` is made of the value
  */
 export const Shown = ({ loaded: { value, problem, again }, what, children }) => {
