@@ -16,27 +16,7 @@ import { webhooksIn } from './webhooks.ts';
 const FORMS: Record<'merchant' | 'auditor', DocumentForm> = textsOf('documents.yaml');
 const MERCHANT = { ...FORMS.merchant, webhooks: webhooksIn };
 
-const INTRO = `# Errors
-
-Every response that is not a success has this body, and a \`Link\` header that leads to the entry below. \`error\` is stable: switch on it, not on \`message\` or \`details\`.
-
-\`\`\`json
-{ "error": "INVALID_REQUEST", "message": "The request is invalid.", "details": ["amount is required"], "timestamp": "2026-01-01T12:00:00.000Z" }
-\`\`\`
-
-A POST that got no outcome (a timeout, a 500, a 503) is safe to repeat with the same \`Idempotency-Key\`.
-
-A program that repeats a POST of a payment, or gives it up, decides by the header \`Payment-Outcome\` of the 503:
-
-| Payment-Outcome | what is certain | what to do |
-|---|---|---|
-| \`NOT_CHARGED\` | Nothing was stored or sent, or nothing was carried out, for this request and for each earlier one under its key. | Try again, give the order up, or use another provider. |
-| \`UNKNOWN\` | Nothing: money may have moved. | Repeat it with the same \`Idempotency-Key\` after \`Retry-After\` seconds, or read the payment at \`Location\` until it has an outcome. Never send a new payment in its place. |
-
-Without a key it speaks of this request alone. A timeout and a 500 have no such header and mean \`UNKNOWN\`.
-
-| error | status | message |
-|---|---|---|`;
+const INTRO: string = textsOf('documents.yaml').errors;
 
 const anchored = (code: string): string => `[${code}](#${anchorOf(code)})`;
 
