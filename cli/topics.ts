@@ -7,6 +7,7 @@ import type {
   RelayParkedRetry,
 } from '../projector/contract.ts';
 import { withoutControlSigns } from '../shared/runtime/json.ts';
+import { pathOf } from './audit.ts';
 import { type Client, openClient, orFail, postOps, readOps, textOf } from './client.ts';
 import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, columns, count, note, print, printJson } from './output.ts';
@@ -40,9 +41,9 @@ type TailOptions = {
   keys?: boolean;
 };
 
-const printPage = async (client: Client, { topic, keys = false }: TailOptions, from: string) => {
-  const query = new URLSearchParams({ from, ...(keys && { keys: 'true' }) });
-  const response = await orFail(await client.get(`/ops/v1/topics/${topic}/messages?${query}`));
+const printPage = async (client: Client, { topic, keys }: TailOptions, from: string) => {
+  const path = pathOf(`/ops/v1/topics/${topic}/messages`, { from, keys: keys && 'true' });
+  const response = await orFail(await client.get(path));
   const values = await textOf(response);
   // A pipe gets the exact bytes of the messages.
   process.stdout.write(process.stdout.isTTY ? withoutControlSigns(values) : values);
