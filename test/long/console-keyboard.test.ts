@@ -4,15 +4,9 @@
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { pause } from '../../shared/runtime/back-off.ts';
 import { look } from '../support/accessibility.ts';
-import {
-  type ConsoleWorld,
-  describeConsole,
-  type Seeded,
-  seedPayments,
-} from '../support/console-world.ts';
-import { idOf, leaveUnresolved } from '../support/in-process.ts';
+import { describeConsole, type Seeded, seedPayments } from '../support/console-world.ts';
+import { idOf } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
 
 type Focused = {
@@ -93,19 +87,6 @@ const keyboardOf = (page: Page) => {
       expectSeen(await look(), 'arrival');
     },
   };
-};
-
-/** Two minutes of trade in waves, with an operation that waits: the pictures show a day at work. */
-const tradeForPictures = async ({ service, cli }: ConsoleWorld): Promise<void> => {
-  if (process.env.TEST_PICTURES === undefined) return;
-  service.faults.respondsToLookUps = false;
-  await leaveUnresolved(service, 'answer lost', () => service.create());
-  await cli('verify', '--all');
-  const end = Date.now() + 120_000;
-  for (let n = 0; Date.now() < end; n += 1) {
-    await service.create({ captureNow: n % 3 === 0, amount: 500 + ((n * 377) % 12_000) });
-    await pause(110 + 90 * Math.sin(n / 20));
-  }
 };
 
 describeConsole('the console by keyboard', (world) => {
@@ -274,7 +255,6 @@ describeConsole('the console by keyboard', (world) => {
   test('events wait while the focus is among them, and go on at a key', async () => {
     const [page, keyboard] = await asOperator();
     await page.waitForSelector('text=Connected.');
-    await tradeForPictures(world);
     const shown = idOf(await world.service.create());
     await page.waitForSelector(`.row a:has-text("${shown}")`);
     await look(page, 'live');
@@ -285,7 +265,7 @@ describeConsole('the console by keyboard', (world) => {
     await keyboard.tabTo(/^Go on/, { isBack: true });
     await keyboard.press('Space');
     await page.waitForSelector('button:has-text("Pause")');
-  }, 300_000);
+  });
 
   test('a question before a rebuild is taken back or accepted', async () => {
     const [page, keyboard] = await asOperator();
