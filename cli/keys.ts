@@ -37,21 +37,18 @@ const show = (options: Options): void => {
   else print(`key ${keyId}`, `jwk ${JSON.stringify(jwk)}`, publicKey.trimEnd());
 };
 
-/** The errors of a rotation whose message is one line for the operator. */
-const asFailure = (error: unknown): unknown =>
-  error instanceof LogMisfit ||
-  error instanceof StoreUnavailable ||
-  error instanceof RevisionConflict ||
-  (error as NodeJS.ErrnoException).code !== undefined
-    ? new CommandFailed(`the rotation is not done: ${(error as Error).message}`)
-    : error;
+/** The message of one of these is one line for the operator. */
+const isSaid = (error: unknown): boolean =>
+  [LogMisfit, StoreUnavailable, RevisionConflict].some((one) => error instanceof one) ||
+  (error as NodeJS.ErrnoException).code !== undefined;
 
 const rotateOn = async (opening: Promise<EventStore>, place: KeyPlace): Promise<Rotated> => {
   try {
     const store = await opening;
     return await rotateSealingKey(store, place).finally(() => store.close());
   } catch (error) {
-    throw asFailure(error);
+    if (!isSaid(error)) throw error;
+    throw new CommandFailed(`the rotation is not done: ${(error as Error).message}`);
   }
 };
 
