@@ -3,12 +3,12 @@ import { signedHeaders } from '../webhooks/signer.ts';
 import { clockOf, pathOf } from './audit.ts';
 import { openClient } from './client.ts';
 import type { Given } from './options.ts';
-import { CommandFailed, note, print, quoted } from './output.ts';
+import { CommandFailed, note, print } from './output.ts';
 import { followStream } from './streams.ts';
 
 export type ForwardOptions = { forwardTo: string; from: string } & Given<
   'types' | 'merchant',
-  'printSecret' | 'showBody'
+  'printSecret'
 >;
 
 const TIMEOUT_MS = 15_000;
@@ -21,37 +21,23 @@ const codeOf = (error: unknown): string => {
 const forward = async (url: string, secret: string, id: string, body: string) => {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   const began = performance.now();
-  const latencyMs = () => Math.round(performance.now() - began);
-  try {
-    const { status } = await fetch(url, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        ...signedHeaders([key], id, Date.now(), body),
-      },
-      body,
-      redirect: 'manual',
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
-    return { status, error: null, latencyMs: latencyMs() };
-  } catch (error) {
-    return { status: null, error: codeOf(error), latencyMs: latencyMs() };
-  }
+  const headers = {
+    'content-type': 'application/json',
+    ...signedHeaders([key], id, Date.now(), body),
+  };
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const sent = fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal });
+  const outcome = await sent.then(
+    ({ status }) => ({ status, error: null }),
+    (error: unknown) => ({ status: null, error: codeOf(error) }),
+  );
+  return { ...outcome, latencyMs: Math.round(performance.now() - began) };
 };
 
 type MessageBody = {
   type: string;
   timestamp: string;
   data: { eventId: string; revision: number; payment: { paymentId: string } };
-};
-
-const word = (text: string): string => (/^[\w.,:/-]+$/.test(text) ? text : quoted(text));
-
-const resendCommand = (after: string | undefined, options: ForwardOptions): string => {
-  const from = after ?? (options.from === 'now' ? 'start' : options.from);
-  const given = Object.entries({ from, types: options.types, merchant: options.merchant });
-  const more = given.flatMap(([name, value]) => (value ? [`--${name} ${word(value)}`] : []));
-  return `payments listen --forward-to ${word(options.forwardTo)} ${more.join(' ')}`;
 };
 
 const secretOf = (ready: string): string => {
@@ -62,12 +48,13 @@ const secretOf = (ready: string): string => {
   );
 };
 
-/** Throws CommandFailed for an address that is none, and where the service rejects the request. */
+/** Throws CommandFailed for a malformed address, and if the service rejects the request. */
 export const listenAndForward = async (options: ForwardOptions): Promise<void> => {
-  const { forwardTo, from, types, merchant, printSecret, format, showBody } = options;
+  const { forwardTo, from, types, merchant, printSecret, format } = options;
   if (!/^https?:\/\//i.test(forwardTo) || !URL.canParse(forwardTo))
     throw new CommandFailed('--forward-to must be an http or https address', 2);
   const client = await openClient({ scope: 'payments:read webhooks:write', merchant });
+  const begun = from === 'now' ? 'start' : from;
   let secret = '';
   let wasAccepted = true;
 
@@ -90,12 +77,11 @@ export const listenAndForward = async (options: ForwardOptions): Promise<void> =
     } else {
       const outcome = error ?? `${status}  ${latencyMs} ms`;
       print(`${clockOf(timestamp).slice(0, 8)}  ${type}  ${paymentId}  r${revision}  → ${outcome}`);
-      if (showBody) print(body);
     }
     const isAccepted = status !== null && status >= 200 && status < 300;
-    // The first of several that are not accepted leads to the command for all.
+    // The first of several that are not accepted says it for all.
     if (!isAccepted && wasAccepted)
-      note(`not accepted; this and what follows again: ${resendCommand(before, options)}`);
+      note(`not accepted; this and what follows again: the same with --from ${before ?? begun}`);
     wasAccepted = isAccepted;
   };
 

@@ -7,6 +7,7 @@ import type {
   RelayParkedRetry,
 } from '../projector/contract.ts';
 import { withoutControlSigns } from '../shared/runtime/json.ts';
+import { pathOf } from './audit.ts';
 import { type Client, openClient, orFail, postOps, readOps, textOf } from './client.ts';
 import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, columns, count, note, print, printJson } from './output.ts';
@@ -37,13 +38,12 @@ type TailOptions = {
   topic: string;
   from: string;
   latest?: boolean;
-  follow?: boolean;
   keys?: boolean;
 };
 
-const printPage = async (client: Client, { topic, keys = false }: TailOptions, from: string) => {
-  const query = new URLSearchParams({ from, ...(keys && { keys: 'true' }) });
-  const response = await orFail(await client.get(`/ops/v1/topics/${topic}/messages?${query}`));
+const printPage = async (client: Client, { topic, keys }: TailOptions, from: string) => {
+  const path = pathOf(`/ops/v1/topics/${topic}/messages`, { from, keys: keys && 'true' });
+  const response = await orFail(await client.get(path));
   const values = await textOf(response);
   // A pipe gets the exact bytes of the messages.
   process.stdout.write(process.stdout.isTTY ? withoutControlSigns(values) : values);
@@ -51,12 +51,12 @@ const printPage = async (client: Client, { topic, keys = false }: TailOptions, f
 };
 
 const tail = async (options: TailOptions): Promise<void> => {
-  const { latest = false, follow = latest } = options;
+  const { latest = false } = options;
   const client = await openClient({ scope: 'ops:admin' });
   let at = latest ? 'latest' : options.from;
   for (;;) {
     const next = await printPage(client, options, at);
-    if (next === at && !follow) return;
+    if (next === at && !latest) return;
     if (next === at) await delay(FOLLOW_MS);
     at = next;
   }
@@ -131,12 +131,12 @@ export const topicsCommand = (): Command =>
         )
         .option('--from <position>', 'only messages after this globalposition, or start', 'start')
         .addOption(
-          new Option('--latest', 'only messages that come from now on, as they come').conflicts(
-            'from',
-          ),
+          new Option(
+            '--latest',
+            'only messages that come from now on, as they come, until it is interrupted',
+          ).conflicts('from'),
         )
-        .option('--keys', 'print partition and key beside each message')
-        .option('--follow', 'print new messages as they come, until it is interrupted')
+        .option('--keys', 'print partition and key with each message')
         .action(tail),
     )
     .addCommand(

@@ -13,11 +13,8 @@ const { SHOP_URL: shop = `http://127.0.0.1:${PORT}`, WEBHOOK_SECRET = '' } = pro
 const { STRIPE_PUBLISHABLE_KEY: key = '' } = process.env;
 const library = key ? 'https://js.stripe.com/v3/' : `${PAYMENTS_URL}/simulator/browser.js`;
 const read = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8');
-const [page, style, sale] = [
-  read('index.html'),
-  read('style.css'),
-  JSON.parse(read('../token.json')),
-];
+const [page, style] = [read('index.html'), read('style.css')];
+const sale = JSON.parse(read('../token.json'));
 
 type Payment = {
   paymentId: string;

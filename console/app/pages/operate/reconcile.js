@@ -37,7 +37,7 @@ export const ReconcileSection = () => {
   /** @type {ReturnType<typeof useRun<Reconciliation>>} */
   const { isRunning, result, problem, start } = useRun(path, 'POST');
   return html`<h2>Reconcile</h2>
-    <p>Each operation of the last weeks beside the provider's ledger: the result says since when. Nothing is changed.</p>
+    <p>Compares each operation of the last weeks with the provider's ledger: the result says since when. Nothing is changed.</p>
     <p><label><input type="checkbox" checked=${isAll} onChange=${() => setAll(!isAll)} /> All operations</label></p>
     <p><button type="button" onClick=${start} aria-disabled=${isRunning}>Reconcile</button>
       <span role="status"> ${isRunning ? 'Comparing …' : ''}</span></p>
