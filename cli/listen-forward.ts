@@ -3,12 +3,12 @@ import { signedHeaders } from '../webhooks/signer.ts';
 import { clockOf, pathOf } from './audit.ts';
 import { openClient } from './client.ts';
 import type { Given } from './options.ts';
-import { CommandFailed, note, print } from './output.ts';
+import { CommandFailed, note, print, quoted } from './output.ts';
 import { followStream } from './streams.ts';
 
 export type ForwardOptions = { forwardTo: string; from: string } & Given<
   'types' | 'merchant',
-  'printSecret'
+  'printSecret' | 'showBody'
 >;
 
 const TIMEOUT_MS = 15_000;
@@ -40,6 +40,15 @@ type MessageBody = {
   data: { eventId: string; revision: number; payment: { paymentId: string } };
 };
 
+const word = (text: string): string => (/^[\w.,:/-]+$/.test(text) ? text : quoted(text));
+
+const resendCommand = (after: string | undefined, options: ForwardOptions): string => {
+  const from = after ?? (options.from === 'now' ? 'start' : options.from);
+  const given = Object.entries({ from, types: options.types, merchant: options.merchant });
+  const more = given.flatMap(([name, value]) => (value ? [`--${name} ${word(value)}`] : []));
+  return `payments listen --forward-to ${word(options.forwardTo)} ${more.join(' ')}`;
+};
+
 const secretOf = (ready: string): string => {
   const { secret } = JSON.parse(ready) as { secret?: string };
   if (secret !== undefined) return secret;
@@ -50,11 +59,10 @@ const secretOf = (ready: string): string => {
 
 /** Throws CommandFailed for a malformed address, and if the service rejects the request. */
 export const listenAndForward = async (options: ForwardOptions): Promise<void> => {
-  const { forwardTo, from, types, merchant, printSecret, format } = options;
+  const { forwardTo, from, types, merchant, printSecret, format, showBody } = options;
   if (!/^https?:\/\//i.test(forwardTo) || !URL.canParse(forwardTo))
     throw new CommandFailed('--forward-to must be an http or https address', 2);
   const client = await openClient({ scope: 'payments:read webhooks:write', merchant });
-  const begun = from === 'now' ? 'start' : from;
   let secret = '';
   let wasAccepted = true;
 
@@ -77,11 +85,12 @@ export const listenAndForward = async (options: ForwardOptions): Promise<void> =
     } else {
       const outcome = error ?? `${status}  ${latencyMs} ms`;
       print(`${clockOf(timestamp).slice(0, 8)}  ${type}  ${paymentId}  r${revision}  → ${outcome}`);
+      if (showBody) print(body);
     }
     const isAccepted = status !== null && status >= 200 && status < 300;
-    // The first of several that are not accepted says it for all.
+    // The first of several that are not accepted leads to the command for all.
     if (!isAccepted && wasAccepted)
-      note(`not accepted; this and what follows again: the same with --from ${before ?? begun}`);
+      note(`not accepted; this and what follows again: ${resendCommand(before, options)}`);
     wasAccepted = isAccepted;
   };
 

@@ -40,6 +40,16 @@ const listen = async (options: Options, command: Command): Promise<void> => {
   });
 };
 
+/** Ends the verb, exit code 2, at an option that needs --forward-to. */
+const refuseWithoutForwarding = (options: Partial<ForwardOptions>, command: Command): void => {
+  const given = [
+    options.types !== undefined && '--types',
+    options.printSecret && '--print-secret',
+    options.showBody && '--show-body',
+  ].find(Boolean);
+  if (given) command.error(`error: ${given} goes with --forward-to <url>`);
+};
+
 export const listenCommand = (): Command =>
   verb(
     'listen',
@@ -59,13 +69,12 @@ export const listenCommand = (): Command =>
     )
     .option('--types <types>', 'with --forward-to: comma list, such as payment.captured')
     .option('--print-secret', 'with --forward-to: print the secret that it signs with, and end')
+    .option('--show-body', 'with --forward-to: print each message too')
     .addOption(formatOption())
     .action(async (given: Options & Partial<ForwardOptions>, command: Command) => {
       const { forwardTo, ...options } = given;
       if (forwardTo !== undefined)
         return (await import('./listen-forward.ts')).listenAndForward({ ...options, forwardTo });
-      const alone =
-        options.types === undefined ? options.printSecret && '--print-secret' : '--types';
-      if (alone) command.error(`error: ${alone} goes with --forward-to <url>`);
+      refuseWithoutForwarding(options, command);
       return listen(options, command);
     });

@@ -38,6 +38,7 @@ type TailOptions = {
   topic: string;
   from: string;
   latest?: boolean;
+  follow?: boolean;
   keys?: boolean;
 };
 
@@ -51,12 +52,12 @@ const printPage = async (client: Client, { topic, keys }: TailOptions, from: str
 };
 
 const tail = async (options: TailOptions): Promise<void> => {
-  const { latest = false } = options;
+  const { latest = false, follow = latest } = options;
   const client = await openClient({ scope: 'ops:admin' });
   let at = latest ? 'latest' : options.from;
   for (;;) {
     const next = await printPage(client, options, at);
-    if (next === at && !latest) return;
+    if (next === at && !follow) return;
     if (next === at) await delay(FOLLOW_MS);
     at = next;
   }

@@ -138,6 +138,3 @@ export const Links = ({ root, pages, current }) =>
     const isCurrent = name === current ? 'page' : undefined;
     return html`<li><a href=${`${root}/${name}`} aria-current=${isCurrent}>${title}</a></li>`;
   });
-
-/** @param {{ id: string, children?: unknown }} props */
-export const ToPayment = ({ id, children }) => html`<a href=${paymentPage(id)}>${children}</a>`;

@@ -46,6 +46,7 @@ describe('exit codes of help and of wrong usage', () => {
     [['token', 'extra'], 2],
     [['cards', '--format', 'xml'], 2],
     [['listen', '--print-secret'], 2],
+    [['listen', '--show-body'], 2],
     [['listen', '--type', 'PaymentCapturd'], 2],
     [['listen', '--types', 'payment.captured'], 2],
     [['listen', '--forward-to', 'http://localhost:1/hook', '--type', 'PaymentCaptured'], 2],

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
+import { engineServices } from '../../scripts/compose-engines.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import type { Mode } from '../../shared/runtime/settings/table.ts';
 import { ROOT } from '../support/service.ts';
@@ -244,15 +245,15 @@ test('Kafka gives its name as address to containers, and localhost to programs o
   expect(service('kafka').ports?.[0]).toMatch(/:9094$/);
 });
 
-test('the containers lane gives each engine a port of this machine, on a network that it is on', () => {
-  const lane = parse(readFileSync(join(ROOT, 'scripts/test-containers.yml'), 'utf8'));
-  for (const [name, { ports }] of Object.entries<{ ports: string[] }>(lane.services)) {
-    expect(ports).toEqual([expect.stringMatching(/^127\.0\.0\.1:\$\{[A-Z_]+_PORT\}:\d+$/)]);
-    for (const network of service(name).networks)
-      expect(lane.networks[network]).toEqual({ internal: false });
-  }
-});
-
-test('no check has a password among its arguments, which `ps` shows to every user', () => {
-  expect(service('mongodb').healthcheck.test.join(' ')).not.toMatch(/\$MONGO\w*PASSWORD/);
+test('the containers lane starts the engines as docker-compose.yml says', () => {
+  const { eventstoredb, mongodb, kafka } = engineServices(text, { KAFKA_PORT: '19094' });
+  expect(eventstoredb.image).toBe(service('eventstoredb').image);
+  expect(mongodb.command?.at(-1)).toMatch(/\$MONGODB_KEY.* mongod --replSet rs0 --keyFile/);
+  // `ps` shows the arguments of a check to every user of the machine.
+  expect(mongodb.healthcheck.test.join(' ')).not.toMatch(/\$MONGO\w*PASSWORD/);
+  expect(mongodb.healthcheck).toMatchObject({ interval: 10_000, startPeriod: 120_000 });
+  expect(kafka.environment.KAFKA_ADVERTISED_LISTENERS).toContain('localhost:19094');
+  expect(() => engineServices(text.replaceAll('interval: 5s', 'interval: soon'))).toThrow(
+    'soon is no duration',
+  );
 });

@@ -162,7 +162,7 @@ describe('payments listen --forward-to', () => {
     expect(messages.length).toBeGreaterThan(0);
   });
 
-  test('says, once for messages that are not accepted, from where the same command sends them again', async () => {
+  test('prints, once for messages that are not accepted, the command that sends them again', async () => {
     await using refusing = await startReceiver();
     refusing.respond = ({ json: { data } }, response) =>
       response.writeHead(data.revision === 1 ? 204 : 500).end();
@@ -175,8 +175,11 @@ describe('payments listen --forward-to', () => {
     await until('three lines', () => first.said.printed.split('\n').length === 4);
     const commands = first.said.noted.split('\n').filter((line) => line.includes('not accepted'));
     expect(commands).toHaveLength(1);
+    const command = `payments listen --forward-to '${refusing.url}/a?b&c' --from `;
+    expect(commands[0]).toContain(`: ${command}`);
+    expect(commands[0]).toMatch(new RegExp(` --from \\d+ --types ${types}$`));
     refusing.respond = undefined;
-    const from = /: the same with --from (\d+)$/.exec(commands[0] ?? '')?.[1] ?? '';
+    const from = / --from (\d+)/.exec(commands[0] ?? '')?.[1] ?? '';
     await using again = await listening(await own(), ...given, types, '--from', from);
     await until('two lines', () => again.said.printed.split('\n').length === 3);
     expect(refusing.received.slice(3).map(({ body }) => body)).toEqual(
