@@ -10,8 +10,6 @@ export default {
   workerGracefulExitTimeout: HANGS_MS,
   // Not among the temporary files, which end with the run: how long each file took orders the next run.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
-  // scripts/test.ts ends with each cause once, so Jest does not print the failures a second time.
-  reporters: [['default', { summaryThreshold: Number.MAX_SAFE_INTEGER }]],
   setupFilesAfterEnv: ['<rootDir>/test/jest/properties.ts'],
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   // For --watch, --coverage and Stryker, where Jest itself loads the modules and has Node strip their types.

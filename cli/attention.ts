@@ -6,6 +6,7 @@ import {
   type AttentionItem,
   type AttentionList,
 } from '../command-api/back-office/attention/contract.ts';
+import { pathOf } from './audit.ts';
 import { jsonOf, openClient, readOps } from './client.ts';
 import { formatOption, type Given, verb } from './options.ts';
 import { CommandFailed, columns, count, print, printJson, printList } from './output.ts';
@@ -18,8 +19,8 @@ export const readAttention = async (query: Record<string, string> = {}) => {
   const items: AttentionItem[] = [];
   let cursor: string | undefined;
   do {
-    const page = new URLSearchParams({ limit: LIMIT, ...query, ...(cursor && { cursor }) });
-    const { items: more, next } = await readOps<AttentionList>(`${LIST}?${page}`);
+    const page = pathOf(LIST, { limit: LIMIT, ...query, cursor });
+    const { items: more, next } = await readOps<AttentionList>(page);
     items.push(...more);
     cursor = next;
   } while (cursor !== undefined);

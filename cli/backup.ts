@@ -56,7 +56,7 @@ const checkDatabase = (file: string): void => {
   const found = copy.prepare('PRAGMA integrity_check(1)').get()?.integrity_check;
   if (found !== 'ok')
     throw new Error(`${basename(file)} is damaged (${found}): docs/runbook.md, LOG_BROKEN`);
-  // Makes the copy one file, without a write-ahead log beside it.
+  // Makes the copy one file, without a write-ahead log.
   copy.exec('PRAGMA journal_mode = DELETE');
 };
 

@@ -10,7 +10,7 @@ import { makeToken, readSettings } from './settings.ts';
 /** Of a signed token: `scope`, by default a merchant's; `merchant`, by default m_demo or `*`. */
 type ClientOptions = { scope?: string | undefined; merchant?: string | undefined };
 
-/** Returns every response, errors too. Throws ServiceUnreachable when there is none. */
+/** Returns every response, errors too. Throws ServiceUnreachable without one. */
 export type Client = {
   url: string;
   /** Why the log of a stopped folder is not the one that was sealed last. */
@@ -43,7 +43,7 @@ const serviceUrl = (): string => {
   return given.replace(/\/+$/, '');
 };
 
-/** PAYMENTS_TOKEN, if set. Throws CommandFailed beside a named merchant: the token decides. */
+/** PAYMENTS_TOKEN, if set. Throws CommandFailed if a merchant is named too: the token decides. */
 export const givenToken = (merchant: string | undefined): string | undefined => {
   const given = process.env.PAYMENTS_TOKEN?.trim();
   if (given === undefined || given === '') return undefined;

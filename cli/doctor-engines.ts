@@ -98,7 +98,7 @@ const lookAtFile = (engine: string, folder: string, name: string): EngineFinding
   if (!existsSync(file))
     return { ...found, state: 'empty', fault: false, cause: 'the first start makes it: npm start' };
   try {
-    // Otherwise SQLite makes files beside it.
+    // Otherwise SQLite makes more files in the folder.
     using database = new DatabaseSync(unchangedAddress(file), { readOnly: true });
     database.prepare('SELECT count(*) FROM sqlite_schema').get();
     return { ...found, state: 'up', fault: false };

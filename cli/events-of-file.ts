@@ -34,29 +34,11 @@ export type Source = {
 /** The stream's events up to `misfit`, the first line of the file that is not as exported. */
 type Part = { forms: StoredForm[]; misfit: AuditBreak | undefined };
 
-/** Checks log hashes, seals and signature of an export, not its events; `misfit` is known once every line was passed. */
-const proofOf = (manifest: Manifest, publicKey: string | undefined) => {
-  const { completeness, log, signature } = manifest;
-  const { seals, reasonFor } = logCheck(manifest, { log, publicKey });
-  let misfit: string | undefined;
-  return {
-    pass: (line: ExportLine): void => {
-      const reason = reasonFor(line);
-      if (reason !== undefined) misfit ??= `position ${line.position}: ${reason}`;
-    },
-    isThere: () => signature !== undefined || seals.found().seals > 0,
-    misfit: () =>
-      misfit ??
-      (completeness === 'log' ? seals.missing()?.reason : undefined) ??
-      signatureReason(manifest, seals.keys()),
-  };
-};
-
 const partOf = async (
   file: string,
   stream: string,
   manifest: Manifest,
-  proof: ReturnType<typeof proofOf>,
+  pass: (line: ExportLine) => void,
 ): Promise<Part> => {
   const forms: StoredForm[] = [];
   let last: ExportLine | undefined;
@@ -73,7 +55,7 @@ const partOf = async (
     const logHashBefore = manifest.completeness === 'log' ? (last?.logHash ?? GENESIS_HASH) : null;
     if (line.stream === stream) forms.push({ ...line, logHashBefore });
     if (line.chain !== expectedChain(line, chainAfter(last))) return upTo(line, NOT_ITS_CHAIN);
-    proof.pass(line);
+    pass(line);
     last = line;
   }
   return chainAfter(last) === manifest.chain
@@ -92,12 +74,19 @@ export const openFileSource = async (
   key?: string,
 ): Promise<Source> => {
   const manifest = readManifestOf(file);
-  const proof = proofOf(manifest, publicKeyIn(key));
-  const { forms, misfit } = await partOf(file, streamOf(paymentId), manifest, proof);
-  const unproven = misfit === undefined ? proof.misfit() : undefined;
-  if ((misfit ?? unproven) === undefined) requireProof(file, key, proof.isThere());
+  const { completeness, log, signature } = manifest;
+  const { seals, reasonFor } = logCheck(manifest, { log, publicKey: publicKeyIn(key) });
+  let inLog: string | undefined;
+  const { forms, misfit } = await partOf(file, streamOf(paymentId), manifest, (line) => {
+    const reason = reasonFor(line);
+    if (reason !== undefined) inLog ??= `position ${line.position}: ${reason}`;
+  });
+  inLog ??= completeness === 'log' ? seals.missing()?.reason : undefined;
+  const unproven = misfit ? undefined : (inLog ?? signatureReason(manifest, seals.keys()));
+  const isProof = signature !== undefined || seals.found().seals > 0;
+  if ((misfit ?? unproven) === undefined) requireProof(file, key, isProof);
   const events = forms.map((form) => decode(form));
-  const isPart = manifest.completeness === 'range';
+  const isPart = completeness === 'range';
   const broken = streamBreak(forms, events, isPart) ?? misfit;
   const [first] = events;
   if (first === undefined) {

@@ -1,4 +1,4 @@
-/** `payments export`: events as they are stored, one a line, and a manifest beside them. */
+/** `payments export`: events as they are stored, one a line, and a manifest next to them. */
 import type { Command } from 'commander';
 import { isMoment } from '../shared/http/fields.ts';
 import { auditClient, pathOf } from './audit.ts';
@@ -50,7 +50,7 @@ export const exportCommand = (): Command =>
   verb('export', 'payments export --out march.jsonl --from 2026-03-01T00:00:00Z')
     .description('Writes events as JSON lines, and a manifest to verify them with.')
     .argument('[paymentId]', 'one payment; left out: the whole log')
-    .requiredOption('--out <file>', 'the file to write; its manifest is written beside it')
+    .requiredOption('--out <file>', 'the file to write; its manifest is written next to it')
     .option(
       '--from <from>',
       'a time (inclusive), or a position (everything after it)',

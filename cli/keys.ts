@@ -37,21 +37,18 @@ const show = (options: Options): void => {
   else print(`key ${keyId}`, `jwk ${JSON.stringify(jwk)}`, publicKey.trimEnd());
 };
 
-/** The errors of a rotation whose message is one line for the operator. */
-const asFailure = (error: unknown): unknown =>
-  error instanceof LogMisfit ||
-  error instanceof StoreUnavailable ||
-  error instanceof RevisionConflict ||
-  (error as NodeJS.ErrnoException).code !== undefined
-    ? new CommandFailed(`the rotation is not done: ${(error as Error).message}`)
-    : error;
+/** The message of one of these is one line for the operator. */
+const isSaid = (error: unknown): boolean =>
+  [LogMisfit, StoreUnavailable, RevisionConflict].some((one) => error instanceof one) ||
+  (error as NodeJS.ErrnoException).code !== undefined;
 
 const rotateOn = async (opening: Promise<EventStore>, place: KeyPlace): Promise<Rotated> => {
   try {
     const store = await opening;
     return await rotateSealingKey(store, place).finally(() => store.close());
   } catch (error) {
-    throw asFailure(error);
+    if (!isSaid(error)) throw error;
+    throw new CommandFailed(`the rotation is not done: ${(error as Error).message}`);
   }
 };
 
@@ -86,26 +83,17 @@ const rotate = async (options: Options): Promise<void> => {
   );
 };
 
-const FOLDER = 'the data folder; left out: DATA_DIR';
+const ofFolder = (name: string, example: string, description: string): Command =>
+  verb(name, `payments keys ${name} ${example}`)
+    .description(description)
+    .option('--data <folder>', 'the data folder; left out: DATA_DIR')
+    .addOption(formatOption());
+
+const SHOWS = 'Prints the id and the public key (JWK and PEM) of the key that seals the log.';
+const ROTATES = 'Makes a new key, signed by the old one, which is removed. Stop the service first.';
 
 export const keysCommand = (): Command =>
   verb('keys', 'payments keys show')
     .description('The key that seals the log (docs/audit.md, Seals).')
-    .addCommand(
-      verb('show', 'payments keys show > sealing-key.public.pem')
-        .description(
-          'Prints the id and the public key (JWK and PEM) of the key that seals the log.',
-        )
-        .option('--data <folder>', FOLDER)
-        .addOption(formatOption())
-        .action(show),
-    )
-    .addCommand(
-      verb('rotate', 'payments keys rotate --data ./data')
-        .description(
-          'Makes a new key, signed by the old one, which is removed. Stop the service first.',
-        )
-        .option('--data <folder>', FOLDER)
-        .addOption(formatOption())
-        .action(rotate),
-    );
+    .addCommand(ofFolder('show', '> sealing-key.public.pem', SHOWS).action(show))
+    .addCommand(ofFolder('rotate', '--data ./data', ROTATES).action(rotate));

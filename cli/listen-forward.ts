@@ -21,22 +21,17 @@ const codeOf = (error: unknown): string => {
 const forward = async (url: string, secret: string, id: string, body: string) => {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
   const began = performance.now();
-  const latencyMs = () => Math.round(performance.now() - began);
-  try {
-    const { status } = await fetch(url, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        ...signedHeaders([key], id, Date.now(), body),
-      },
-      body,
-      redirect: 'manual',
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
-    return { status, error: null, latencyMs: latencyMs() };
-  } catch (error) {
-    return { status: null, error: codeOf(error), latencyMs: latencyMs() };
-  }
+  const headers = {
+    'content-type': 'application/json',
+    ...signedHeaders([key], id, Date.now(), body),
+  };
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const sent = fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal });
+  const outcome = await sent.then(
+    ({ status }) => ({ status, error: null }),
+    (error: unknown) => ({ status: null, error: codeOf(error) }),
+  );
+  return { ...outcome, latencyMs: Math.round(performance.now() - began) };
 };
 
 type MessageBody = {
@@ -62,7 +57,7 @@ const secretOf = (ready: string): string => {
   );
 };
 
-/** Throws CommandFailed for an address that is none, and where the service rejects the request. */
+/** Throws CommandFailed for a malformed address, and if the service rejects the request. */
 export const listenAndForward = async (options: ForwardOptions): Promise<void> => {
   const { forwardTo, from, types, merchant, printSecret, format, showBody } = options;
   if (!/^https?:\/\//i.test(forwardTo) || !URL.canParse(forwardTo))

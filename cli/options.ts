@@ -31,19 +31,16 @@ export const keyOption = (): Option =>
 
 const A_TIME = 'a time with its zone, such as 2026-11-01T00:00:00Z';
 
-export const timeValue = (text: string): string => {
-  if (isMoment(text)) return text;
-  throw new InvalidArgumentError(`It must be ${A_TIME}.`);
-};
+const timeOr =
+  (must: string, form?: RegExp) =>
+  (text: string): string => {
+    if (isMoment(text) || form?.test(text)) return text;
+    throw new InvalidArgumentError(`It must be ${must}.`);
+  };
 
-export const timeOrRevision = (text: string): string => {
-  if (isMoment(text) || /^[0-9]{1,16}$/.test(text)) return text;
-  throw new InvalidArgumentError(`It must be a revision, or ${A_TIME}.`);
-};
-
-export const timeOrPosition = (text: string): string => {
-  if (isMoment(text) || /^(start|[0-9/]+)$/.test(text)) return text;
-  throw new InvalidArgumentError(
-    `It must be ${A_TIME}, or a position, as each line of an export has one.`,
-  );
-};
+export const timeValue = timeOr(A_TIME);
+export const timeOrRevision = timeOr(`a revision, or ${A_TIME}`, /^[0-9]{1,16}$/);
+export const timeOrPosition = timeOr(
+  `${A_TIME}, or a position, as each line of an export has one`,
+  /^(start|[0-9/]+)$/,
+);

@@ -9,13 +9,11 @@ const TTL_SECONDS = 3600;
 
 type Claims = { merchant: string; scope: string; subject?: string | undefined };
 
-const signed = (claims: Claims): Promise<string> =>
-  makeToken(readSettings(), { ...claims, ttlSeconds: TTL_SECONDS });
-
 /** The token is in the fragment: browsers never send it, and the page clears it from the address. */
-const printAddress = async (page: string, tokenOf: () => string | Promise<string>) => {
+const printAddress = async (page: string, given: string | undefined, claims: Claims) => {
   const { url } = await openClient();
-  print(`${url}/${page}#token=${await tokenOf()}`);
+  const signed = () => makeToken(readSettings(), { ...claims, ttlSeconds: TTL_SECONDS });
+  print(`${url}/${page}#token=${given ?? (await signed())}`);
 };
 
 const SCOPES = {
@@ -26,9 +24,8 @@ const SCOPES = {
 
 type Options = { as: keyof typeof SCOPES; merchant?: string; subject?: string };
 
-const consoleToken = ({ as, merchant, subject }: Options): string | Promise<string> =>
-  givenToken(merchant) ??
-  signed({
+const printConsole = ({ as, merchant, subject }: Options): Promise<void> =>
+  printAddress('console', givenToken(merchant), {
     merchant: merchant ?? (as === 'merchant' ? 'm_demo' : '*'),
     subject,
     scope: SCOPES[as],
@@ -44,7 +41,7 @@ export const consoleCommand = (): Command =>
     )
     .option('--merchant <id>', 'of this merchant alone; left out: all, and m_demo for a merchant')
     .option('--subject <name>', 'the actor, for the audit trail; left out: the merchant')
-    .action((options: Options) => printAddress('console', () => consoleToken(options)));
+    .action(printConsole);
 
 /** Requests of both API documents can be tried on the page. */
 const DOCS_SCOPE = 'payments:read payments:write audit:read';
@@ -54,6 +51,4 @@ export const docsCommand = (): Command =>
     .description('Prints the address of the API page with a token in it, good for an hour.')
     .option('--merchant <id>', 'the merchant of the token', 'm_demo')
     .option('--scope <scopes>', 'the scopes of the token, separated by spaces', DOCS_SCOPE)
-    .action((claims: Claims) =>
-      printAddress('docs', () => givenToken(undefined) ?? signed(claims)),
-    );
+    .action((claims: Claims) => printAddress('docs', givenToken(undefined), claims));

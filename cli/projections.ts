@@ -149,7 +149,7 @@ export const projectionsCommand = (): Command =>
         'payments projections rebuild --yes --accept',
       )
         .description(
-          'Builds a new generation beside the served one, compares both, and switches to the new one, unless they differ in money. Exit code 3: not switched, or payments are parked.',
+          'Builds a new generation while the old one is served, compares both, and switches to the new one, unless they differ in money. Exit code 3: not switched, or payments are parked.',
         )
         .option('--accept', 'switch also if the amounts differ from the log')
         .option('--yes', 'do not ask for confirmation; needed where there is no terminal')

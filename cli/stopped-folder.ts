@@ -95,7 +95,7 @@ export const lockFolder = (folder: string, step: string): FileLock => {
 const fileIn = (folder: string, name: string, else_: string): string => {
   const file = join(folder, name);
   requireReadable(file);
-  // SQLite itself would write beside a write-ahead log that is not empty.
+  // SQLite would write next to a write-ahead log that is not empty.
   if (statSync(file, { throwIfNoEntry: false })?.isFile())
     return hasWaitingPages(file) ? copyOf(file) : unchangedAddress(file);
   throw new CommandFailed(`${folder} holds no ${name}; ${else_}`);

@@ -1,5 +1,6 @@
 /** Server-sent events: streams that end with a result, and streams that are followed. */
 import { setTimeout as wait } from 'node:timers/promises';
+import type { EventSourceMessage } from 'eventsource-parser';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { TOKEN_EXPIRED } from '../audit/live.ts';
 import { EVENT_STREAM } from '../shared/http/server/streams.ts';
@@ -10,17 +11,15 @@ import { startProgress } from './progress.ts';
 /** The header of a request for a stream. */
 export const AS_STREAM = { accept: EVENT_STREAM };
 
-type ServerSentEvent = { event: string | undefined; id: string | undefined; data: string };
-
 /** The events of a response until it ends or its connection is lost. Throws CommandFailed for an error response. */
-async function* serverSentEvents(response: Response): AsyncGenerator<ServerSentEvent> {
+async function* serverSentEvents(response: Response): AsyncGenerator<EventSourceMessage> {
   const { body } = await orFail(response);
   if (body === null) return;
   const events = body
     .pipeThrough(new TextDecoderStream())
     .pipeThrough(new EventSourceParserStream());
   try {
-    for await (const { event, id, data } of events) yield { event, id, data };
+    yield* events;
   } catch {
     // A caller sees by the missing result that the response was cut off.
   }
@@ -60,7 +59,7 @@ const BACK_OFF_MS = [500, 1000, 2000, 5000];
 type Follower = {
   onOpen?(isFirst: boolean, last: string | undefined): void;
   /** `before` is the id of the event before it; true ends the following. */
-  onEvent(event: ServerSentEvent, before: string | undefined): unknown;
+  onEvent(event: EventSourceMessage, before: string | undefined): unknown;
 };
 
 /** Follows a stream over lost connections. Throws rejections, and every error before it begins. */

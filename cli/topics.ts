@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import { withoutControlSigns } from '../shared/runtime/json.ts';
 import type { RelayParkedList, RelayParkedRetries, RelayParkedRetry } from '../topics/contract.ts';
+import { pathOf } from './audit.ts';
 import { type Client, openClient, orFail, postOps, readOps, textOf } from './client.ts';
 import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, columns, count, note, print, printJson } from './output.ts';
@@ -38,9 +39,9 @@ type TailOptions = {
   keys?: boolean;
 };
 
-const printPage = async (client: Client, { topic, keys = false }: TailOptions, from: string) => {
-  const query = new URLSearchParams({ from, ...(keys && { keys: 'true' }) });
-  const response = await orFail(await client.get(`/ops/v1/topics/${topic}/messages?${query}`));
+const printPage = async (client: Client, { topic, keys }: TailOptions, from: string) => {
+  const path = pathOf(`/ops/v1/topics/${topic}/messages`, { from, keys: keys && 'true' });
+  const response = await orFail(await client.get(path));
   const values = await textOf(response);
   // A pipe gets the exact bytes of the messages.
   process.stdout.write(process.stdout.isTTY ? withoutControlSigns(values) : values);
@@ -128,12 +129,12 @@ export const topicsCommand = (): Command =>
         )
         .option('--from <position>', 'only messages after this globalposition, or start', 'start')
         .addOption(
-          new Option('--latest', 'only messages that come from now on, as they come').conflicts(
-            'from',
-          ),
+          new Option(
+            '--latest',
+            'only messages that come from now on, as they come, until it is interrupted',
+          ).conflicts('from'),
         )
-        .option('--keys', 'print partition and key beside each message')
-        .option('--follow', 'print new messages as they come, until it is interrupted')
+        .option('--keys', 'print partition and key with each message')
         .action(tail),
     )
     .addCommand(

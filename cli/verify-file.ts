@@ -22,7 +22,7 @@ const breakAtLine = (line: number, read: ExportLine | undefined, reason: string)
   return { line, ...breakOfForm(read, reason) };
 };
 
-/** Goes on past every break, up to a line that is none of an export. */
+/** Goes on past every break, up to a line that is not of an export. */
 const scan = async (file: string, manifest: Manifest, publicKey: string | undefined) => {
   const { seen, seals, reasonFor } = lineCheck(manifest, { log: manifest.log, publicKey });
   const { met: breaks, note, pass } = meetBreaks<FileBreak>();

@@ -107,7 +107,7 @@ const show = (verification: Verification, { format, key }: Options, misfit?: str
   if (kept?.signature === 'NOT_GOOD') throw new CommandFailed(kept.notComparable ?? '', 3);
   if (finding === 'NOT_COMPARABLE')
     throw new CommandFailed(
-      `not comparable: ${kept?.notComparable}. What was verified has no break, and nothing is said of an end that was cut off; name a manifest of this log, and of the same merchant`,
+      `not comparable: ${kept?.notComparable}. The verified events have no break, and nothing is said of an end that was cut off; name a manifest of this log, and of the same merchant`,
     );
   if (!isPretty) return;
   const proves = guarantee === undefined ? '' : `  (${PROVES[guarantee]})`;
@@ -228,7 +228,7 @@ export const verifyCommand = (): Command =>
     .argument('[paymentId]', 'one payment')
     .option('--all', 'every event of the log')
     .option('--read-models', 'every document that GET and lists are served from, against the log')
-    .option('--file <file>', 'an export, with its manifest beside it; no service is needed')
+    .option('--file <file>', 'an export, with its manifest next to it; no service is needed')
     .option(
       '--manifest <file>',
       'with --all: the log must still hold the head of this manifest; with --file: its manifest',

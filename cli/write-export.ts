@@ -1,4 +1,4 @@
-/** Writes an export while it is received: the file, and its manifest beside it. */
+/** Writes an export while it is received: the file, and its manifest next to it. */
 import { createHash } from 'node:crypto';
 import { lstatSync, renameSync, rmSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -73,7 +73,7 @@ const writeAll = async ({ body, headers }: Incoming, handle: FileHandle) => {
   return { manifest, breaks: met };
 };
 
-/** The draft beside the file, so that a part of an export never looks whole. */
+/** The draft, under another name, so that a part of an export never looks whole. */
 const draftOf = (out: string): string => `${out}.part`;
 
 const writeDraft = async (incoming: Incoming, out: string) => {

@@ -22,7 +22,6 @@ const LIBRARIES: Readonly<Record<string, string>> = {
   preact: 'preact/dist/preact.mjs',
   'preact/hooks': 'preact/hooks/dist/hooks.mjs',
   htm: 'htm/dist/htm.module.js',
-  uplot: 'uplot/dist/uPlot.esm.js',
   'eventsource-parser/stream': 'eventsource-parser/dist/stream.js',
 };
 
@@ -30,7 +29,6 @@ const LIBRARIES: Readonly<Record<string, string>> = {
 const BESIDE: readonly string[] = [
   'eventsource-parser/dist/parse.js',
   'eventsource-parser/dist/errors.js',
-  'uplot/dist/uPlot.min.css',
 ];
 
 const addressOf = (file: string): string => `${CONSOLE_PATH}/lib/${file}`;

@@ -6,8 +6,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
-import { stripVTControlCharacters } from 'node:util';
+import { join } from 'node:path';
 import { orElse } from '../shared/runtime/error-text.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -15,14 +14,7 @@ const JEST = join(ROOT, 'node_modules/jest/bin/jest.js');
 /** Twenty times what the tests need in memory. */
 const FREE_BYTES_MIN = 2 ** 30;
 
-type TestResult = {
-  status: string;
-  fullName: string;
-  ancestorTitles: string[];
-  failureMessages: string[];
-};
-/** `message` is of a file that could not be run, when `assertionResults` is empty. */
-type FileResult = { name: string; message: string; assertionResults: TestResult[] };
+type TestResult = { status: string; fullName: string; ancestorTitles: string[] };
 /** The fields of Jest's `--json` report that are used here. */
 type Report = {
   numPassedTests: number;
@@ -31,7 +23,7 @@ type Report = {
   numTodoTests: number;
   /** Files that could not be run: the other numbers leave out their tests. */
   numRuntimeErrorTestSuites: number;
-  testResults: FileResult[];
+  testResults: { assertionResults: TestResult[] }[];
 };
 
 const install = (): void => {
@@ -108,34 +100,6 @@ const skipsOf = ({ testResults }: Report): string[] => {
   );
 };
 
-const CAUSE_LINES_MAX = 12;
-
-/** A failure's text before its stack: equal for tests that failed by one cause. */
-const causeOf = (message: string): string => {
-  const lines = stripVTControlCharacters(message).split('\n');
-  const end = lines.findIndex((line) => /^\s+at /.test(line));
-  const text = lines.slice(0, end === -1 ? undefined : end).filter((line) => line.trim() !== '');
-  return text.slice(0, CAUSE_LINES_MAX).join('\n    ').trim();
-};
-
-/** Each cause once, and below it the tests that failed by it. */
-const failuresOf = ({ testResults }: Report): string[] => {
-  const failures = testResults.flatMap(({ name, message, assertionResults }) => {
-    const file = relative(ROOT, name);
-    if (assertionResults.length === 0 && message !== '')
-      return [{ cause: causeOf(message), test: `${file}, which could not be run` }];
-    return assertionResults
-      .filter(({ status }) => status === 'failed')
-      .map(({ fullName, failureMessages: [first = ''] }) => ({
-        cause: causeOf(first),
-        test: `${file}: ${fullName}`,
-      }));
-  });
-  return [...Map.groupBy(failures, ({ cause }) => cause)].map(([cause, tests]) =>
-    [`failed: ${cause}`, ...tests.map(({ test }) => `  ${test}`)].join('\n'),
-  );
-};
-
 const close = (report: Report, code: number): number => {
   const passed = report.numPassedTests;
   const failed = report.numFailedTests + report.numRuntimeErrorTestSuites;
@@ -143,7 +107,6 @@ const close = (report: Report, code: number): number => {
   const required = (process.env.REQUIRE_ENGINES ?? '').split(',').filter((name) => name !== '');
   const missed = required.filter((name) => skips.some((line) => line.includes(name)));
   const lines = [
-    ...failuresOf(report),
     ...skips,
     ...missed.map((name) => `not allowed: tests were skipped that ${name} was set for`),
     ...(passed + failed === 0 ? ['no test was executed'] : []),

@@ -1,10 +1,10 @@
 /**
- * `npm run env [-- file]`: random secrets for docker-compose.yml in `.env`, and beside it the folder `.keys`
+ * `npm run env [-- file]`: random secrets for docker-compose.yml in `.env`, and next to it the folder `.keys`
  * with the key pair of the tokens; `--keys`: the folder alone. It never changes a file that exists: with
  * another IDEMPOTENCY_SECRET a repeated request would charge again (gaps §8).
  */
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openLocalKeys } from '../shared/http/auth/local-keys.ts';
@@ -41,18 +41,9 @@ const signingKey = join(keys, 'signing-key.json');
 const quoted = (path: string): string => `'${path.replaceAll("'", "'\\''")}'`;
 
 /** `. .keys/cli.sh` lets a shell talk to the containers; it reads settings as Compose does: environment, else `.env`. */
-const CLI = `payments_setting() (
-  found=$(sed -n "s/^$1=//p" ${quoted(file)} | tail -n 1 |
-    sed -e 's/^"\\(.*\\)".*/\\1/' -e t -e "s/^'\\(.*\\)'.*/\\1/" -e t -e 's/[[:space:]]*#.*//')
-  echo "\${found:-$2}"
-)
-export PAYMENTS_URL="http://localhost:\${GATEWAY_PORT:-$(payments_setting GATEWAY_PORT 8080)}"
-export JWT_ISSUER="\${JWT_ISSUER:-$(payments_setting JWT_ISSUER payments)}"
-export JWT_AUDIENCE="\${JWT_AUDIENCE:-$(payments_setting JWT_AUDIENCE payments)}"
-export JWT_MERCHANT_CLAIM="\${JWT_MERCHANT_CLAIM:-$(payments_setting JWT_MERCHANT_CLAIM '')}"
-export DATA_DIR=${quoted(keys)}
-unset -f payments_setting
-`;
+const CLI = readFileSync(join(import.meta.dirname, 'keys-cli.sh'), 'utf8')
+  .replace('__ENV_FILE__', () => quoted(file))
+  .replace('__KEYS__', () => quoted(keys));
 
 const writeKeys = async (): Promise<void> => {
   mkdirSync(keys, { recursive: true, mode: 0o700 });

@@ -12,10 +12,7 @@ const cardsTable = table<(typeof TEST_CARDS)[number]>({
 });
 
 const printCards = ({ format }: { format: Format }): void => {
-  const cards = TEST_CARDS.map(({ number, token, outcome, failureCode }) => {
-    return { number, token, outcome, failureCode };
-  });
-  if (format === 'json') printJson(cards);
+  if (format === 'json') printJson(TEST_CARDS.map(({ behaviour: _, ...shown }) => shown));
   else print(...cardsTable(TEST_CARDS));
 };
 

@@ -15,8 +15,16 @@ const PAYMENTS = '/api/v1/payments';
 
 /** Mixed so that neighbouring payments differ in state. */
 const MIX: readonly ScenarioName[] = [
-  ...(['authorize', 'sale', 'partial-capture', 'sale', 'refund'] as const),
-  ...(['authorize', 'sale', 'decline', 'partial-capture', 'full-story'] as const),
+  'authorize',
+  'sale',
+  'partial-capture',
+  'sale',
+  'refund',
+  'authorize',
+  'sale',
+  'decline',
+  'partial-capture',
+  'full-story',
 ];
 
 const paymentCount = (text: string): number => {

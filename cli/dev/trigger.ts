@@ -1,6 +1,7 @@
 /** `payments trigger <scenario>`: runs a scenario and prints each request as curl, its response and its events. */
 import { setTimeout } from 'node:timers/promises';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
+import { orElse } from '../../shared/runtime/error-text.ts';
 import { type Client, openClient, rejectionLine } from '../client.ts';
 import { type Format, formatOption, verb } from '../options.ts';
 import { CommandFailed, money, note, print, printJson, quoted, styled } from '../output.ts';
@@ -80,16 +81,6 @@ const eventReader = async (): Promise<(id: string | undefined) => Promise<EventL
   };
 };
 
-const send = async (client: Client, { method, path, body }: PlayedStep['request']) => {
-  const response = await (method === 'POST' ? client.post(path, body) : client.get(path));
-  const text = await response.text();
-  try {
-    return { status: response.status, response: JSON.parse(text) as unknown };
-  } catch {
-    throw new CommandFailed(rejectionLine(response.status, text));
-  }
-};
-
 /** Sends what the shopper's browser sends, so without a token. */
 const press = async (button: string) => {
   const { status } = await fetch(button, { method: 'POST', redirect: 'manual' });
@@ -98,14 +89,17 @@ const press = async (button: string) => {
 
 const sendUntil = async (
   client: Client,
-  request: PlayedStep['request'],
+  { method, path, body }: PlayedStep['request'],
   until: Step['until'] = () => true,
 ) => {
   for (let attempts = 1; ; attempts += 1) {
-    const { status, response } = await send(client, request);
+    const sent = await (method === 'POST' ? client.post(path, body) : client.get(path));
+    const [status, text] = [sent.status, await sent.text()];
+    const response: unknown = orElse(undefined, () => JSON.parse(text));
+    if (response === undefined) throw new CommandFailed(rejectionLine(status, text));
     if (status !== 200 || until(Object(response))) return { status, response };
     if (attempts === UNTIL_ATTEMPTS_MAX)
-      throw new CommandFailed(`the payment is still not so: ${JSON.stringify(response)}`);
+      throw new CommandFailed(`the payment is still not so: ${text}`);
     await setTimeout(UNTIL_WAIT_MS);
   }
 };

@@ -71,11 +71,12 @@ export const send = (path, body) =>
   ask(path, { method: 'POST', ...(body !== undefined && { body: JSON.stringify(body) }) });
 
 /** @param {string} path gives lines of JSON */
-export const download = (path, init = {}) =>
-  outcomeOf(path, { ...init, headers: { accept: 'application/x-ndjson' } }, async (response) => ({
-    bytes: new Uint8Array(await response.arrayBuffer()),
-    headers: response.headers,
-  }));
+export const download = (path) =>
+  outcomeOf(
+    path,
+    { headers: { accept: 'application/x-ndjson' } },
+    async (response) => new Uint8Array(await response.arrayBuffer()),
+  );
 
 /** @typedef {{ event: string, id: string | undefined, data: string }} ServerSent */
 
@@ -173,10 +174,9 @@ const RETRY_MS = 2_000;
  * @template [T=any]
  * @param {string | undefined} path
  * @param {number} [everyMs]
- * @param {(path: string, init: Init) => Promise<Outcome<T>>} [read]
  * @returns {Loaded<T>}
  */
-export const useAsk = (path, everyMs, read = ask) => {
+export const useAsk = (path, everyMs) => {
   const [known, setKnown] = useState(
     /** @type {{ path?: string, value?: T | undefined, problem?: Problem }} */ ({}),
   );
@@ -189,7 +189,8 @@ export const useAsk = (path, everyMs, read = ask) => {
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
     const run = async () => {
-      const outcome = await read(path, { signal: leaving.signal }).catch(() => undefined);
+      /** @type {Outcome<T> | undefined} */
+      const outcome = await ask(path, { signal: leaving.signal }).catch(() => undefined);
       if (outcome === undefined || leaving.signal.aborted) return;
       setKnown((before) => ({ path, value: currentOf(before).value, ...outcome }));
       const isAway = !outcome.ok && [0, 503].includes(outcome.problem.status);

@@ -1,4 +1,4 @@
-/** What the provider says of each operation, beside the outcome of the log. */
+/** The provider's word on each operation, next to the outcome of the log. */
 import { money, numberOf, pathOf } from './format.js';
 import { html, Raw, Shown, Table } from './parts.js';
 
@@ -55,7 +55,7 @@ export const AtProvider = ({ paymentId, address, loaded, isBroken }) => {
     <${Raw} value=${value} />`;
   return html`<section aria-labelledby="provider">
     <h2 id="provider">At the provider</h2>
-    <p class="hint">What it says now of each operation, the last 20. Nothing is changed by asking.</p>
+    <p class="hint">Its word now on each operation, the last 20. Nothing is changed by asking.</p>
     ${isBroken ? html`<p>Not asked: the stream does not verify. <a href="/console/operate/reconcile">Reconcile</a> compares the whole ledger.</p>` : html`<${Shown} loaded=${loaded} what="the provider's entries">${shown}<//>`}
   </section>`;
 };

@@ -6,15 +6,13 @@ import { pathOf } from './format.js';
 /** @typedef {import('../../audit/contract.ts').AuditEvent | import('../../audit/contract.ts').AuditUnreadableEvent} ShownEvent */
 /** @typedef {import('./api.js').Problem} Problem */
 /**
- * `shown` newest first; `waiting` came while the list was paused. `rate` has the events of each of the
- * last seconds, oldest first.
- * @typedef {{ shown: readonly ShownEvent[], waiting: readonly ShownEvent[], isPaused: boolean, isConnected: boolean, problem: Problem | undefined, rate: readonly number[], thisSecond: number, seen: number }} LiveState
+ * `shown` newest first; `waiting` came while the list was paused.
+ * @typedef {{ shown: readonly ShownEvent[], waiting: readonly ShownEvent[], isPaused: boolean, isConnected: boolean, problem: Problem | undefined, seen: number }} LiveState
  */
-/** @typedef {{ kind: 'events', events: readonly ShownEvent[] } | { kind: 'pause', isPaused: boolean } | { kind: 'second' } | { kind: 'connected' } | { kind: 'lost', problem: Problem | undefined }} LiveAction */
+/** @typedef {{ kind: 'events', events: readonly ShownEvent[] } | { kind: 'pause', isPaused: boolean } | { kind: 'connected' } | { kind: 'lost', problem: Problem | undefined }} LiveAction */
 
 /** How many events the page keeps: older ones are on the pages of their payments. */
 export const KEPT_MAX = 1_000;
-export const SECONDS_SHOWN = 120;
 const RECONNECT_MS = 1_000;
 /** Events that came within one frame are shown together. */
 const FLUSH_MS = 100;
@@ -26,8 +24,6 @@ export const LIVE_START = {
   isPaused: false,
   isConnected: false,
   problem: undefined,
-  rate: Array(SECONDS_SHOWN).fill(0),
-  thisSecond: 0,
   seen: 0,
 };
 
@@ -41,16 +37,13 @@ export const liveAfter = (state, action) => {
       const newer = action.events.toReversed();
       const list = state.isPaused ? 'waiting' : 'shown';
       const seen = state.seen + newer.length;
-      const thisSecond = state.thisSecond + newer.length;
-      return { ...state, seen, thisSecond, [list]: newestFirst(newer, state[list]) };
+      return { ...state, seen, [list]: newestFirst(newer, state[list]) };
     }
     case 'pause': {
       if (action.isPaused) return { ...state, isPaused: true };
       const shown = newestFirst(state.waiting, state.shown);
       return { ...state, isPaused: false, shown, waiting: [] };
     }
-    case 'second':
-      return { ...state, rate: [...state.rate.slice(1), state.thisSecond], thisSecond: 0 };
     case 'connected':
       return { ...state, isConnected: true, problem: undefined };
     case 'lost':
@@ -76,7 +69,6 @@ export const useLiveEvents = (from) => {
       if (arrived.length > 0) act({ kind: 'events', events: arrived });
       arrived = [];
     }, FLUSH_MS);
-    const counting = setInterval(() => act({ kind: 'second' }), 1_000);
     /** @param {import('./api.js').ServerSent} one */
     const onEvent = ({ event, id, data }) => {
       if (event === 'token-expired') return;
@@ -99,7 +91,6 @@ export const useLiveEvents = (from) => {
     return () => {
       leaving.abort();
       clearInterval(flushing);
-      clearInterval(counting);
     };
   }, [from]);
   return { state, act };

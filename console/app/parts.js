@@ -91,15 +91,13 @@ export const BrokenBox = ({ broken }) =>
         <strong>✕ ${isUnreadable(broken.reason) ? 'Cannot be read.' : 'Changed after it was stored.'}</strong> <${BrokenPlace} broken=${broken} />. Nothing from there on is proven.
       </div>`;
 
-/** @param {{ what: string }} props */
-export const Waiting = ({ what }) => html`<p class="waiting" role="status">Reading ${what} …</p>`;
-
 /**
- * What was loaded, below a problem; until there is a first value, that it is read.
+ * The loaded value, below a problem; until there is a first one, that it is read.
  * @param {{ loaded: import('./api.js').Loaded<unknown>, what: string, children?: any }} props `children` is made of the value
  */
 export const Shown = ({ loaded: { value, problem, again }, what, children }) => {
-  const wait = problem === undefined && html`<${Waiting} what=${what} />`;
+  const wait =
+    problem === undefined && html`<p class="waiting" role="status">Reading ${what} …</p>`;
   return html`<${Failed} problem=${problem} again=${again} />${value === undefined ? wait : children(value)}`;
 };
 
@@ -140,6 +138,3 @@ export const Links = ({ root, pages, current }) =>
     const isCurrent = name === current ? 'page' : undefined;
     return html`<li><a href=${`${root}/${name}`} aria-current=${isCurrent}>${title}</a></li>`;
   });
-
-/** @param {{ id: string, children?: unknown }} props */
-export const ToPayment = ({ id, children }) => html`<a href=${paymentPage(id)}>${children}</a>`;

@@ -25,7 +25,7 @@ const stepBefore = (events, at) => {
   return Date.parse(event.time) - Date.parse(before.time);
 };
 
-/** @type {(event: AuditEvent) => string} what was released, and what the event says beside its type */
+/** @type {(event: AuditEvent) => string} the released amount, and the words of the event */
 const wordsOf = ({ amounts, why = '' }) => {
   const { releasedAmount = 0, currency = '' } = amounts ?? {};
   const released = releasedAmount > 0 ? `${money(releasedAmount, currency)} released` : '';

@@ -13,11 +13,8 @@ const { SHOP_URL: shop = `http://127.0.0.1:${PORT}`, WEBHOOK_SECRET = '' } = pro
 const { STRIPE_PUBLISHABLE_KEY: key = '' } = process.env;
 const library = key ? 'https://js.stripe.com/v3/' : `${PAYMENTS_URL}/simulator/browser.js`;
 const read = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8');
-const [page, style, sale] = [
-  read('index.html'),
-  read('style.css'),
-  JSON.parse(read('../token.json')),
-];
+const [page, style] = [read('index.html'), read('style.css')];
+const sale = JSON.parse(read('../token.json'));
 
 type Payment = {
   paymentId: string;
@@ -60,11 +57,7 @@ const lastOf = async (order: string) => {
 };
 
 /** Gives what the shopper sees next: an address, or a status of the page. */
-const pay = async (
-  order: string,
-  form: URLSearchParams,
-  address: string,
-): Promise<{ back: string; status?: never } | { back?: never; status: string }> => {
+const pay = async (order: string, form: URLSearchParams, address: string) => {
   const back = `/?order=${order}`;
   const { status, after } = await lastOf(order);
   // The form says which declined payment it follows, so an old form or a second click pays nothing.
@@ -86,9 +79,8 @@ const pay = async (
   if (created.status < 400 || created.status === 402) return { back: bankUrl ?? back };
   console.error(`${order}: ${created.status}`, created.json.details);
   // 400 and 422: nothing was stored. 503 says itself whether something may have been charged.
-  return {
-    status: created.status < 500 || created.outcome === 'NOT_CHARGED' ? 'REFUSED' : 'UNKNOWN',
-  };
+  const isRefused = created.status < 500 || created.outcome === 'NOT_CHARGED';
+  return { status: isRefused ? 'REFUSED' : 'UNKNOWN' };
 };
 
 /** Signed as Standard Webhooks has it, and not older than five minutes. */
@@ -175,9 +167,9 @@ const submit = async (request: IncomingMessage, response: ServerResponse, order:
   // Only our own page may pay: another site's form has another origin.
   if (request.headers.origin !== shop) return response.writeHead(403).end();
   const form = new URLSearchParams(String(await bodyOf(request, 1_000)));
-  const { back: location, status } = await pay(order, form, request.socket.remoteAddress ?? '');
-  if (location !== undefined) return response.writeHead(303, { location }).end();
-  return show(response, 200, { order, ...(await lastOf(order)), status });
+  const next = await pay(order, form, request.socket.remoteAddress ?? '');
+  if (next.status === undefined) return response.writeHead(303, { location: next.back }).end();
+  return show(response, 200, { order, ...(await lastOf(order)), status: next.status });
 };
 
 const serve = async (

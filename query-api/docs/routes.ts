@@ -83,17 +83,6 @@ const FILES: Readonly<Record<(typeof DOCS_FILES)[number], Served>> = {
 
 const HEADERS = pageHeaders();
 
-/** Reads a file at its first request, so that clients who do not read their response hold one copy. */
-const createFileReader = (): ((file: string) => Promise<Buffer>) => {
-  const known = new Map<string, Promise<Buffer>>();
-  return (file) => {
-    const bytes = known.get(file) ?? readFile(file);
-    known.set(file, bytes);
-    bytes.catch(() => known.delete(file));
-    return bytes;
-  };
-};
-
 const asPage = (reply: FastifyReply, type: string): FastifyReply =>
   type === HTML ? reply.type(type).headers(HEADERS) : reply.type(type);
 
@@ -115,11 +104,16 @@ const acceptsHtml = ({ headers: { accept = '' } }: FastifyRequest): boolean =>
   /\btext\/html\b/i.test(accept);
 
 export const registerDocs = (app: FastifyInstance): void => {
-  const bytesOf = createFileReader();
   for (const [path, { type, file }] of Object.entries(FILES)) {
-    app.get(path, WITH_HEAD, async (_request, reply) =>
-      asPage(reply, type).send(await bytesOf(file)),
-    );
+    let bytes: Promise<Buffer> | undefined;
+    app.get(path, WITH_HEAD, async (_request, reply) => {
+      // One copy for all clients, also for those who do not read their response.
+      bytes ??= readFile(file);
+      bytes.catch(() => {
+        bytes = undefined;
+      });
+      return asPage(reply, type).send(await bytes);
+    });
   }
   app.get(ERRORS_PATH, WITH_HEAD, (_request, reply) => {
     asPage(reply, HTML).send(errorsHtml());

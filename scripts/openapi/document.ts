@@ -37,70 +37,16 @@ const TOKEN = 'On a local service `npx payments token` prints one.';
 
 type Tag = 'Payments' | 'Webhooks' | 'Audit' | 'Operations';
 
-const textsOf = (file: string) => parse(readFileSync(join(import.meta.dirname, file), 'utf8'));
+/** The content of a YAML file of this folder. */
+export const textsOf = (file: string) =>
+  parse(readFileSync(join(import.meta.dirname, file), 'utf8'), { merge: true });
 
 const TEXTS: Partial<Record<RouteId, { summary: string; description: string }>> =
   textsOf('routes.yaml');
 
-const textOf = (pattern?: string): Part => ({ type: 'string', ...(pattern && { pattern }) });
-
-const inPath = (name: string, pattern: string): Part => {
-  return { name, in: 'path', required: true, schema: textOf(pattern) };
-};
-
-const header = (description: string, schema: Part, required = true): Part => {
-  return { description, required, schema };
-};
-const inRequest = (name: string, rest: Part): Part => ({ name, in: 'header', ...rest });
-
-const IN_PATH: Record<string, Part> = {
-  PaymentId: inPath('paymentId', '^[A-Za-z0-9_-]{1,32}$'),
-  EndpointId: inPath('endpointId', '^we_[0-9A-Z]{26}$'),
-  ItemId: inPath('itemId', '^att_[0-9A-Z]{26}$'),
-};
-
-const PARAMETERS: Record<string, Part> = {
-  ...IN_PATH,
-  IdempotencyKey: inRequest('Idempotency-Key', {
-    required: false,
-    description:
-      'Makes a repeat safe: the same key and the same request give the first outcome again and move no money twice. It never expires.',
-    schema: textOf('^[!-~]{1,255}$'),
-  }),
-  StripeSignature: inRequest('Stripe-Signature', {
-    required: true,
-    description: "Time and HMAC-SHA256 of the raw body: `t=…,v1=…`, by one of Stripe's secrets.",
-    schema: textOf(),
-  }),
-  UserAgent: inRequest('User-Agent', { required: false, schema: textOf() }),
-};
-
-/** The first two are on every response, `Link` on every error. */
-const HEADERS: Record<string, Part> = {
-  'Request-Id': header('Names this request in the log.', textOf('^[0-9A-Z]{26}$')),
-  'Cache-Control': header('Nothing is kept on the way.', { ...textOf(), const: 'no-store' }),
-  ETag: header('The revision of the payment.', textOf('^"[0-9]+"$')),
-  Link: header(
-    'Leads to what docs/errors.md says of this error.',
-    textOf('^</docs/errors#[a-z_]+>; rel="help"$'),
-  ),
-  'Retry-After': header('Seconds to wait before another try.', textOf('^[1-9][0-9]*$')),
-  'WWW-Authenticate': header('How to authenticate.', { ...textOf(), const: 'Bearer' }),
-  Location: header(
-    'The payment, where there is one to look at.',
-    textOf('^/api/v1/payments/[A-Za-z0-9_-]{1,32}$'),
-    false,
-  ),
-  'Payment-Outcome': header(
-    '`NOT_CHARGED`: nothing was stored or sent for this request, nor for an earlier one under its Idempotency-Key, or it is proven that nothing was carried out. `UNKNOWN`: repeat it under its key, or look at `Location`.',
-    { ...textOf(), enum: ['NOT_CHARGED', 'UNKNOWN'] },
-  ),
-  'Idempotent-Replayed': header(
-    'There when another request under this key did it.',
-    { ...textOf(), const: 'true' },
-    false,
-  ),
-};
+const COMPONENTS: Record<'parameters' | 'headers', Record<string, Part>> = textsOf(
+  'components.yaml',
+);
 
 const FIELDS: Record<string, string | Record<string, string>> = textsOf('fields.yaml');
 
@@ -230,7 +176,7 @@ const operationOf = (id: RouteId, tag: string, query: Query, all: Recording[]): 
   const recordings = all.filter((one) => one.id === id);
   const { headers = [] } = BOUND[id].request;
   const named = [
-    ...Object.keys(IN_PATH).filter((name) => path.includes(`:${camel(name)}`)),
+    ...Object.keys(COMPONENTS.parameters).filter((name) => path.includes(`:${camel(name)}`)),
     ...headers,
   ];
   const parameters = [...named.map((name) => refTo('parameters', name)), ...queryParameters(query)];
@@ -297,7 +243,7 @@ export const documentOf = (form: DocumentForm, recordings: Recording[]): Part =>
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: TOKEN },
       },
-      ...componentsOf({ ...paths, ...sent }, { parameters: PARAMETERS, headers: HEADERS, schemas }),
+      ...componentsOf({ ...paths, ...sent }, { ...COMPONENTS, schemas }),
     },
   };
 };

@@ -8,53 +8,15 @@ import {
   statusOf,
 } from '../../shared/http/errors.ts';
 import { FAILURE_CODES } from '../../shared/payment/fields.ts';
-import { type DocumentForm, documentOf } from './document.ts';
+import { type DocumentForm, documentOf, textsOf } from './document.ts';
 import { AUDIT_RUNS, MERCHANT_RUNS } from './record.ts';
 import { recordRuns } from './run.ts';
 import { webhooksIn } from './webhooks.ts';
 
-const MERCHANT: DocumentForm = {
-  title: 'Payments',
-  description:
-    'Card payments: authorize, capture, void, refund. Amounts are integers in minor units. The contract in words is docs/interface.md; what each error means and what to do is at [/docs/errors](/docs/errors).',
-  tags: {
-    Payments: 'The contract, and the list of payments',
-    Webhooks: 'What happens to payments, sent to the merchant: docs/webhooks.md',
-  },
-  webhooks: webhooksIn,
-};
+const FORMS: Record<'merchant' | 'auditor', DocumentForm> = textsOf('documents.yaml');
+const MERCHANT = { ...FORMS.merchant, webhooks: webhooksIn };
 
-const AUDITOR: DocumentForm = {
-  title: 'Payments: audit and operations',
-  description:
-    'What happened, and proof of it (scope `audit:read`); what has to be looked after (scope `ops:admin`, resolving by hand `ops:resolve`). A token of one merchant sees that merchant alone, one with merchant `*` sees all. Errors are those of [/docs/errors](/docs/errors).',
-  tags: {
-    Audit: 'Scope audit:read',
-    Operations: 'Scopes ops:admin and ops:resolve; what a provider sends is signed',
-  },
-};
-
-const INTRO = `# Errors
-
-Every response that is not a success has this body, and a \`Link\` header that leads to the entry below. \`error\` is stable: switch on it, not on \`message\` or \`details\`.
-
-\`\`\`json
-{ "error": "INVALID_REQUEST", "message": "The request is invalid.", "details": ["amount is required"], "timestamp": "2026-01-01T12:00:00.000Z" }
-\`\`\`
-
-A POST that got no outcome (a timeout, a 500, a 503) is safe to repeat with the same \`Idempotency-Key\`.
-
-A program that repeats a POST of a payment, or gives it up, decides by the header \`Payment-Outcome\` of the 503:
-
-| Payment-Outcome | what is certain | what to do |
-|---|---|---|
-| \`NOT_CHARGED\` | Nothing was stored or sent, or nothing was carried out, for this request and for each earlier one under its key. | Try again, give the order up, or use another provider. |
-| \`UNKNOWN\` | Nothing: money may have moved. | Repeat it with the same \`Idempotency-Key\` after \`Retry-After\` seconds, or read the payment at \`Location\` until it has an outcome. Never send a new payment in its place. |
-
-Without a key it speaks of this request alone. A timeout and a 500 have no such header and mean \`UNKNOWN\`.
-
-| error | status | message |
-|---|---|---|`;
+const INTRO: string = textsOf('documents.yaml').errors;
 
 const anchored = (code: string): string => `[${code}](#${anchorOf(code)})`;
 
@@ -82,6 +44,6 @@ const asText = (document: object): string => `${JSON.stringify(document, null, 2
 /** The texts by their paths in the project. Runs the service for the examples. */
 export const generatedDocs = async (): Promise<Record<string, string>> => ({
   'docs/openapi.json': asText(documentOf(MERCHANT, await recordRuns(MERCHANT_RUNS))),
-  'docs/openapi-audit.json': asText(documentOf(AUDITOR, await recordRuns(AUDIT_RUNS))),
+  'docs/openapi-audit.json': asText(documentOf(FORMS.auditor, await recordRuns(AUDIT_RUNS))),
   'docs/errors.md': errorsPage(),
 });

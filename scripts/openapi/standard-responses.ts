@@ -14,7 +14,6 @@ const BEFORE_THE_BODY: Responses = {
 
 const FOR_MERCHANTS: Responses = {
   ...BEFORE_THE_BODY,
-  403: { description: 'The token lacks the scope, or is for no single merchant.' },
   500: { description: 'A fault of ours. A POST may have gone on: repeat it under its key.' },
   503: {
     description: 'The service cannot answer now. Nothing was stored unless `details` say so.',
@@ -24,21 +23,20 @@ const FOR_MERCHANTS: Responses = {
 
 const FOR_OTHERS: Responses = {
   ...BEFORE_THE_BODY,
-  403: { description: 'The token lacks the scope.' },
   500: { description: 'A fault of ours, or an event that cannot be read; `details` name it.' },
   503: { description: 'The service cannot answer now.', headers: LATER },
 };
 
-const OF_ALL = { 403: { description: 'The token lacks the scope, or is for one merchant.' } };
-const OF_PERSON = { 403: { description: 'The token lacks the scope or a `sub`.' } };
-const OF_ALL_AND_PERSON = {
-  403: { description: 'The token lacks the scope or a `sub`, or is for one merchant.' },
-};
 const TOO_LARGE = { 413: { description: 'The body is above 64 KiB.' } };
 
 /** Their document shows each of their responses; of other routes there is one example. */
 export const isForMerchants = ({ scope }: RoutePlace): boolean =>
   scope !== SIGNED && isOfMerchants(scope);
+
+const forbidden = (place: RoutePlace, { person, allMerchants }: RequestForm): string => {
+  const of = allMerchants ? 'one' : isForMerchants(place) && 'no single';
+  return `The token lacks the scope${person ? ' or a `sub`' : ''}${of ? `, or is for ${of} merchant` : ''}.`;
+};
 
 const malformed = (place: RoutePlace): string => {
   if (isForMerchants(place)) return 'The request is malformed; `details` name what is wrong.';
@@ -58,11 +56,10 @@ export const standardResponses = (place: RoutePlace, form: RequestForm): Respons
     : 'No such payment to be seen.';
   return {
     ...(isForMerchants(place) ? FOR_MERCHANTS : FOR_OTHERS),
+    403: { description: forbidden(place, form) },
     ...((form.query ?? form.paymentId ?? form.read) !== undefined && {
       400: { description: malformed(place) },
     }),
-    ...(form.allMerchants && OF_ALL),
-    ...(form.person && (form.allMerchants ? OF_ALL_AND_PERSON : OF_PERSON)),
     ...(form.paymentId !== undefined && { 404: { description: missing } }),
     ...(mayBeTooLarge(place, form) && TOO_LARGE),
   };

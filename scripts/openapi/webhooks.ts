@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { PaymentResponse } from '../../shared/http/payment-schemas.ts';
 import { DISABLED_TYPE, SUBSCRIBABLE_TYPES, TEST_TYPE } from '../../webhooks/message.ts';
-import type { Part } from './document.ts';
+import { type Part, textsOf } from './document.ts';
 
 const messageOf = (types: readonly string[], data: Record<string, z.ZodType>) =>
   z.object({
@@ -21,19 +21,7 @@ const EndpointMessage = messageOf([TEST_TYPE, DISABLED_TYPE], {
   reason: z.enum(['REQUESTED', 'GONE', 'UNREACHABLE']).optional(),
 }).meta({ id: 'EndpointMessage' });
 
-const header = (name: string, description: string) => ({
-  name,
-  in: 'header',
-  required: true,
-  description,
-  schema: { type: 'string' },
-});
-
-const HEADERS = [
-  header('webhook-id', 'The same at every attempt: deduplicate by it.'),
-  header('webhook-timestamp', 'Seconds since 1970; new at each attempt.'),
-  header('webhook-signature', 'Standard Webhooks, version v1; two while a secret is rotated.'),
-];
+const { parameters, responses } = textsOf('documents.yaml').webhook;
 
 /** The webhooks by their names in the document; `schemaOf` returns the reference to a schema. */
 export const webhooksIn = (schemaOf: (schema: z.ZodType) => Part) => {
@@ -42,15 +30,12 @@ export const webhooksIn = (schemaOf: (schema: z.ZodType) => Part) => {
       tags: ['Webhooks'],
       summary,
       security: [],
-      parameters: HEADERS,
+      parameters,
       requestBody: {
         required: true,
         content: { 'application/json': { schema: schemaOf(schema) } },
       },
-      responses: {
-        '2XX': { description: 'Accepted. Anything else is sent again, for about 70 hours.' },
-        410: { description: 'Disables the endpoint.' },
-      },
+      responses,
     },
   });
   return {

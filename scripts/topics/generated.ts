@@ -15,9 +15,14 @@ import {
   publicState,
 } from '../../topics/schemas.ts';
 
-const MEANINGS: Partial<Record<MessageType, string>> = parse(
-  readFileSync(join(import.meta.dirname, 'meanings.yaml'), 'utf8'),
-);
+const read = (file: string) => parse(readFileSync(join(import.meta.dirname, file), 'utf8'));
+
+const MEANINGS: Partial<Record<MessageType, string>> = read('meanings.yaml');
+
+/** Without messages; `topicConfiguration` belongs into the bindings. */
+const DOCUMENT: {
+  channels: Record<Topic, { description: string; topicConfiguration: object }>;
+} & Record<string, unknown> = read('asyncapi.yaml');
 
 const meaningOf = (type: MessageType): string => {
   const meaning = MEANINGS[type];
@@ -61,49 +66,29 @@ const messageOf = (type: MessageType) => {
   };
 };
 
-const channelOf = (
-  topic: Topic,
-  description: string,
-  types: readonly MessageType[],
-  topicConfiguration: Record<string, unknown>,
-) => ({
-  address: topicName(TOPIC_PREFIX_DEFAULT, topic),
-  description,
-  messages: Object.fromEntries(
-    types.map((type) => [type, { $ref: `#/components/messages/${type}` }]),
-  ),
-  bindings: { kafka: { partitions: PARTITIONS_DEFAULT[topic], topicConfiguration } },
-});
+const channelOf = (topic: Topic, types: readonly MessageType[]) => {
+  const { description, topicConfiguration } = DOCUMENT.channels[topic];
+  return {
+    address: topicName(TOPIC_PREFIX_DEFAULT, topic),
+    description,
+    messages: Object.fromEntries(
+      types.map((type) => [type, { $ref: `#/components/messages/${type}` }]),
+    ),
+    bindings: { kafka: { partitions: PARTITIONS_DEFAULT[topic], topicConfiguration } },
+  };
+};
 
 const types = Object.keys(MESSAGE_VERSIONS) as MessageType[];
-const FOR_EVER = { 'cleanup.policy': ['delete'], 'retention.ms': -1 };
-const LATEST = { 'cleanup.policy': ['compact'] };
-const EVENTS = 'Every event of every payment, in order per payment.';
-const STATE = 'The latest state of each payment, with its revision.';
-const SEALS = 'The seals of the log, in their order.';
 const HEADERS = Object.keys(envelope.shape)
   .filter((name) => name !== 'data' && name !== 'datacontenttype')
   .map((name) => [`ce_${name}`, { type: 'string' }]);
 
 const asyncApi = (): object => ({
-  asyncapi: '3.0.0',
-  info: {
-    title: 'Payments: topics',
-    version: '1.0.0',
-    description:
-      'Every event of every payment, the latest state of each, and the seals of the log. At least once and in order per payment: see docs/topics.',
-  },
-  defaultContentType: 'application/cloudevents+json',
-  servers: { kafka: { host: '127.0.0.1:9092', protocol: 'kafka' } },
+  ...DOCUMENT,
   channels: {
-    events: channelOf('events', EVENTS, PAYMENT_EVENT_TYPES, FOR_EVER),
-    state: channelOf('state', STATE, ['PaymentState'], LATEST),
-    seals: channelOf('seals', SEALS, SEAL_TYPES, FOR_EVER),
-  },
-  operations: {
-    publishEvents: { action: 'send', channel: { $ref: '#/channels/events' } },
-    publishState: { action: 'send', channel: { $ref: '#/channels/state' } },
-    publishSeals: { action: 'send', channel: { $ref: '#/channels/seals' } },
+    events: channelOf('events', PAYMENT_EVENT_TYPES),
+    state: channelOf('state', ['PaymentState']),
+    seals: channelOf('seals', SEAL_TYPES),
   },
   components: {
     messages: Object.fromEntries(types.map((type) => [type, messageOf(type)])),

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { NOT_GOOD } from '../../audit/manifest.ts';
-import { runCli } from '../support/cli.ts';
+import { expectError, expectOutput, runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { NODE, ROOT } from '../support/service.ts';
 import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
@@ -78,8 +78,7 @@ describe('docs/audit.md: one command for each question', () => {
   });
 
   test('does the provider agree? reconcile', async () => {
-    const { code, stdout } = await cli('reconcile');
-    expect([code, stdout]).toEqual([0, expect.stringContaining('log and provider agree: 2 ')]);
+    expectOutput(await cli('reconcile'), 'log and provider agree: 2 ');
   });
 
   test('has anyone changed the log? export, which replaces no file, verify --file, verify --all against its head', async () => {
@@ -92,10 +91,7 @@ describe('docs/audit.md: one command for each question', () => {
     ]);
     expect((await cli('export', '--out', file, '--force')).code).toBe(0);
     const whole = await cli('verify', '--all', '--manifest', `${file}.manifest.json`);
-    expect([whole.code, whole.stdout]).toEqual([
-      0,
-      expect.stringMatching(/^intact .*\nkept head {2}#\d+ found: the log holds it as exported$/m),
-    ]);
+    expectOutput(whole, /^intact .*\nkept head {2}#\d+ found: the log holds it as exported$/m);
     const mistaken = await cli('verify', '--all', '--manifest', file);
     expect([mistaken.code, mistaken.stderr]).toEqual([
       2,
@@ -106,10 +102,7 @@ describe('docs/audit.md: one command for each question', () => {
     const head = { ...manifest.head, logHash: 'a'.repeat(64) };
     writeFileSync(foreign, JSON.stringify({ ...manifest, head, log: crypto.randomUUID() }));
     const wrong = await cli('verify', '--all', '--manifest', foreign);
-    expect([wrong.code, wrong.stderr]).toEqual([
-      3,
-      expect.stringContaining(`${NOT_GOOD}, and the kept head is of another log`),
-    ]);
+    expectError(wrong, 3, `${NOT_GOOD}, and the kept head is of another log`);
 
     // No server and no store: nothing but the two files.
     const alone = (path: string) => runCli(['verify', '--file', path], { DATA_DIR: folder });
@@ -126,10 +119,7 @@ describe('exit codes', () => {
     expect((await cli('verify')).code).toBe(2);
     for (const target of ['pay_1', '--read-models']) {
       const kept = await cli('verify', target, '--manifest', 'kept.json');
-      expect([kept.code, kept.stderr]).toEqual([
-        2,
-        expect.stringContaining('--manifest goes with --all'),
-      ]);
+      expectError(kept, 2, '--manifest goes with --all');
     }
     const closed = await runCli(['find'], { PAYMENTS_URL: `http://127.0.0.1:${await freePort()}` });
     expect(closed.code).toBe(1);

@@ -7,7 +7,7 @@ import { openSealer } from '../../audit/seals/open.ts';
 import { keyIdOf, publicKeyOf } from '../../audit/seals/seals.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { runCli } from '../support/cli.ts';
+import { expectError, expectOutput, runCli } from '../support/cli.ts';
 import { testUnless } from '../support/describe-driver.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-logs.ts';
 import { silent } from '../support/silent-log.ts';
@@ -74,12 +74,11 @@ describe('verify and events --file --key', () => {
     const { publicKey } = generateKeyPairSync('ed25519');
     writeFileSync(strange, publicKey.export({ format: 'pem', type: 'spki' }));
     const refused = await cli('verify', '--file', out, '--key', strange);
-    expect([refused.code, refused.stderr]).toEqual([
+    expectError(
+      refused,
       3,
-      expect.stringMatching(
-        /line 37, position 37 \(stream log-seals, .* it was sealed with another key/,
-      ),
-    ]);
+      /line 37, position 37 \(stream log-seals, .* it was sealed with another key/,
+    );
     expect(await events(out, '--key', strange)).toMatchObject({
       code: 3,
       stderr: expect.stringContaining('it was sealed with another key'),
@@ -107,10 +106,7 @@ describe('verify and events --file --key', () => {
 
   test('says without a key that the seals were not checked against one, and wants seals with one', async () => {
     const without = await cli('verify', '--file', out);
-    expect([without.code, without.stdout]).toEqual([
-      0,
-      expect.stringMatching(/^seals {2}the seals were not checked against a key: payments verify/m),
-    ]);
+    expectOutput(without, /^seals {2}the seals were not checked against a key: payments verify/m);
     const key = join(log.folder, 'newer.pem');
     const bare = await openFilledLog();
     const { out: unsealed } = await exportLog(bare);
@@ -120,17 +116,11 @@ describe('verify and events --file --key', () => {
       await events(unsealed, '--key', key),
       await events(part, '--key', key),
     ])
-      expect([none.code, none.stderr]).toEqual([
-        1,
-        expect.stringMatching(/has no seal and no signed manifest, so \S+ proves/),
-      ]);
+      expectError(none, 1, /has no seal and no signed manifest, so \S+ proves/);
     expect((await events(unsealed)).code).toBe(0);
     await bare.close();
     const secret = await cli('verify', '--file', out, '--key', out);
-    expect([secret.code, secret.stderr]).toEqual([
-      1,
-      expect.stringMatching(/holds no Ed25519 key/),
-    ]);
+    expectError(secret, 1, /holds no Ed25519 key/);
     for (const args of [
       ['verify', '--all'],
       ['events', 'pay_0'],
@@ -164,18 +154,14 @@ describe('payments keys', () => {
     const held = openDataFolder(log.folder);
     const refused = await cli('keys', 'rotate');
     held.release();
-    expect([refused.code, refused.stderr]).toEqual([
+    expectError(
+      refused,
       1,
-      expect.stringMatching(
-        /^payments: \S+ is held by a running service, [^\n]+: stop it[^\n]+\n$/,
-      ),
-    ]);
+      /^payments: \S+ is held by a running service, [^\n]+: stop it[^\n]+\n$/,
+    );
     expect(readFileSync(keyFile, 'utf8')).toBe(before);
     const rotated = await cli('keys', 'rotate');
-    expect([rotated.code, rotated.stdout]).toEqual([
-      0,
-      expect.stringMatching(/^key \w{16} follows \w{16}\n$/),
-    ]);
+    expectOutput(rotated, /^key \w{16} follows \w{16}\n$/);
     expect(statSync(keyFile).mode & 0o777).toBe(0o600);
     expect((await cli('keys', 'show')).stdout.slice(0, 20)).toBe(rotated.stdout.slice(0, 20));
   });
@@ -194,20 +180,14 @@ describe('payments keys', () => {
 
   test('a folder without a key or with another log gets one line', async () => {
     const none = await runCli(['keys', 'show', '--data', join(log.folder, 'none')]);
-    expect([none.code, none.stderr]).toEqual([
-      1,
-      expect.stringMatching(/^payments: \S+sealing-key\.pem does not exist: [^\n]+\n$/),
-    ]);
+    expectError(none, 1, /^payments: \S+sealing-key\.pem does not exist: [^\n]+\n$/);
     const other = join(log.folder, 'other.pem');
     writeFileSync(other, 'nothing');
     const wrong = await runCli(['keys', 'rotate'], {
       DATA_DIR: log.folder,
       SEALING_KEY_FILE: other,
     });
-    expect([wrong.code, wrong.stderr]).toEqual([
-      1,
-      expect.stringMatching(/^payments: the rotation is not done: SEALING_KEY_FILE: [^\n]+\n$/),
-    ]);
+    expectError(wrong, 1, /^payments: the rotation is not done: SEALING_KEY_FILE: [^\n]+\n$/);
   });
 });
 

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
-import { runCli } from '../support/cli.ts';
+import { expectError, runCli } from '../support/cli.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const folder = temporaryFolder();
@@ -40,8 +40,11 @@ test.each([
     { PAYMENTS_TOKEN: ' ' },
   ],
 ])('%s goes on to the service', async (_, args, given) => {
-  const { code, stderr } = await runCli(args, { ...env, DATA_DIR: folder.path, ...given });
-  expect([code, stderr]).toEqual([1, expect.stringContaining('no service answers')]);
+  expectError(
+    await runCli(args, { ...env, DATA_DIR: folder.path, ...given }),
+    1,
+    'no service answers',
+  );
 });
 
 test.each([
@@ -49,9 +52,5 @@ test.each([
   ['--file', ['verify', '--file', 'not read', ...MERCHANT]],
   ['--read-models', ['verify', '--read-models', ...MERCHANT]],
 ])('beside %s it is wrong usage, for nothing is of one merchant there: %j', async (other, args) => {
-  const { code, stderr } = await runCli(args);
-  expect([code, stderr]).toEqual([
-    2,
-    expect.stringContaining(`'--merchant <id>' cannot be used with option '${other}`),
-  ]);
+  expectError(await runCli(args), 2, `'--merchant <id>' cannot be used with option '${other}`);
 });

@@ -1,35 +1,29 @@
 /** The command line prints stored texts, none of which may control the terminal, and error bodies as a line. */
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { rejectionLine } from '../../cli/client.ts';
 import { columns } from '../../cli/output.ts';
 import { errorBody } from '../../shared/http/errors.ts';
 
-describe('the columns of a table', () => {
-  test('print control characters of a cell as escapes, so a cell neither ends its row nor moves the cursor', () => {
-    const cell = 'order\u001b]0;pwned\u0007\u001b[2J\r\nnext\u009b1m';
-    expect(columns([[cell, 'b']])).toEqual([
-      'order\\u001b]0;pwned\\u0007\\u001b[2J\\u000d next\\u009b1m  b',
-    ]);
-  });
-
-  test('print signs that turn the direction of a text as escapes', () => {
-    const turned = 'paid \u202e00.01\u202c \u2066x\u2069 \u200e\u200f\u061c \u2028';
-    expect(columns([[turned, 'b']])).toEqual([
-      'paid \\u202e00.01\\u202c \\u2066x\\u2069 \\u200e\\u200f\\u061c \\u2028  b',
-    ]);
-  });
-
-  test('print a sequence as an escape that is none of our styles, so a cell hides nothing', () => {
-    expect(columns([['a\u001b[8mb\u001b[0;30;40mc\r[md\u0008[0me\u009b[1m', 'f']])).toEqual([
-      'a\\u001b[8mb\\u001b[0;30;40mc\\u000d[md\\u0008[0me\\u009b[1m  f',
-    ]);
-  });
-
-  test('keep colours, and letters of every script', () => {
-    expect(columns([['\u001b[31mfailed\u001b[39m', 'é 金 🏦']])).toEqual([
-      '\u001b[31mfailed\u001b[39m  é 金 🏦',
-    ]);
-  });
+test.each([
+  [
+    'control characters as escapes, so a cell neither ends its row nor moves the cursor',
+    'order\u001b]0;pwned\u0007\u001b[2J\r\nnext\u009b1m',
+    'order\\u001b]0;pwned\\u0007\\u001b[2J\\u000d next\\u009b1m',
+  ],
+  [
+    'signs that turn the direction of a text as escapes',
+    'paid \u202e00.01\u202c \u2066x\u2069 \u200e\u200f\u061c \u2028',
+    'paid \\u202e00.01\\u202c \\u2066x\\u2069 \\u200e\\u200f\\u061c \\u2028',
+  ],
+  [
+    'a sequence as an escape that is none of our styles, so a cell hides nothing',
+    'a\u001b[8mb\u001b[0;30;40mc\r[md\u0008[0me\u009b[1m',
+    'a\\u001b[8mb\\u001b[0;30;40mc\\u000d[md\\u0008[0me\\u009b[1m',
+  ],
+  ['colours', '\u001b[31mfailed\u001b[39m', '\u001b[31mfailed\u001b[39m'],
+  ['letters of every script', 'é 金 🏦', 'é 金 🏦'],
+])('the columns of a table print %s', (_what, cell, shown) => {
+  expect(columns([[cell, 'b']])).toEqual([`${shown}  b`]);
 });
 
 test.each([

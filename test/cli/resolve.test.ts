@@ -1,7 +1,7 @@
 /** `payments unresolved`, `resolve` and `parked`, run as a person runs them (gaps §16). */
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { runCli } from '../support/cli.ts';
+import { expectError, runCli } from '../support/cli.ts';
 import { locatedId, NO_RETRIES, PAYMENTS, signToken } from '../support/in-process.ts';
 import {
   openTwoCommandProcesses,
@@ -113,6 +113,9 @@ test('an empty list of parked payments is exit code 0, a retry of a payment that
 });
 
 test('a wrong outcome and no evidence are wrong usage: exit code 2', async () => {
-  const { code, stderr } = await runCli(['resolve', 'pay_1', '--outcome', 'maybe'], env);
-  expect([code, stderr]).toEqual([2, expect.stringContaining('approved, declined')]);
+  expectError(
+    await runCli(['resolve', 'pay_1', '--outcome', 'maybe'], env),
+    2,
+    'approved, declined',
+  );
 });

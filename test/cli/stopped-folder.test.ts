@@ -9,7 +9,7 @@ import { openStoppedFolder } from '../../cli/stopped-folder.ts';
 import { asDataFolderRefused, openDataFolder } from '../../embedded/data-folder.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { type AuditStory, openAuditStory } from '../support/audit-story.ts';
-import { runCli } from '../support/cli.ts';
+import { expectError, expectOutput, runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { testOfLongRun } from '../support/long-run-share.ts';
 import { runCliProcess } from '../support/service.ts';
@@ -89,7 +89,7 @@ describe('a stopped data folder', () => {
     const out = join(folder.path, 'stopped.jsonl');
     const whole = await cli(killed, 'verify');
     const exported = await cli(stopped, 'export', '--out', out);
-    expect([whole.code, whole.stdout]).toEqual([0, expect.stringMatching(/^intact {2}6 events/)]);
+    expectOutput(whole, /^intact {2}6 events/);
     expect(whole.stderr).toMatch(/events\.sqlite-wal holds pages/);
     expect(exported.code).toBe(0);
     expect(readFileSync(out, 'utf8')).toContain(story);
@@ -110,11 +110,11 @@ describe('a stopped data folder', () => {
     const ledger = new DatabaseSync(join(data, 'provider-ledger.sqlite'));
     ledger.exec('DELETE FROM operations');
     ledger.close();
-    const { code, stderr } = await cli(data, 'reconcile');
-    expect([code, stderr]).toEqual([
+    expectError(
+      await cli(data, 'reconcile'),
       3,
-      expect.stringContaining(`payments events <payment> --data ${data} for each\n`),
-    ]);
+      `payments events <payment> --data ${data} for each\n`,
+    );
   });
 
   test("with PROVIDER=stripe it is compared with Stripe's ledger, not the simulator's in the folder", async () => {
@@ -137,10 +137,7 @@ describe('a stopped data folder', () => {
       `payments: ${service.dataDir} is held by a running service: leave out --data to ask it\n`,
     ]);
     const empty = await cli(folder.path, 'verify');
-    expect([empty.code, empty.stderr]).toEqual([
-      1,
-      expect.stringMatching(/^payments: \S+ holds no events\.sqlite; name the data folder/),
-    ]);
+    expectError(empty, 1, /^payments: \S+ holds no events\.sqlite; name the data folder/);
   });
 });
 

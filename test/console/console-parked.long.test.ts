@@ -102,20 +102,16 @@ describeUnless(missing, 'parked payments', () => {
     await until('its document is whole', () => projector.status().parked === 2);
   });
 
-  test('each count leads to what it was made from: the messages of a topic, and their payments', async () => {
+  test('each count leads to what it was made from', async () => {
     const { page } = opened;
     await page.waitForSelector('a[href="#relay-parked"]:has-text("1")');
     await page.click('.figure:has-text("Sent since the start") a');
-    await page.waitForSelector('h2:has-text("Messages of the topic events")');
+    await page.waitForSelector('details[open] #topics');
     expect(await seriousViolations(page)).toEqual([]);
-    await page.waitForSelector('td:has-text("pay_2, revision 5") a[href$="pay_2?revision=5"]');
-    await page.click('p >> a:has-text("seals")');
-    await page.waitForSelector('text=No message of this topic here');
   });
 
   test('a relay that is stopping rejects it in words, once no other has taken it for 12 s', async () => {
     const { page } = opened;
-    await page.click('p >> a:has-text("Topics")');
     const card = page.locator('#relay-parked ~ ul > li', { hasText: 'pay_3' });
     await card.waitFor();
     await relay.stop();

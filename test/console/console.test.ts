@@ -117,24 +117,6 @@ describeConsole('the console', (world) => {
     expect(await cli('verify', '--file', saved)).toMatch(/^intact {2}2 events/);
   });
 
-  testOfLongRun(
-    'where there is no payment yet, the page says so and shows no empty table',
-    async () => {
-      const newcomer = await world.tokenOf('newcomer', 'm_new', 'payments:read audit:read');
-      const says = async (path: string): Promise<[string, number]> => {
-        const { page } = await world.visit(path, newcomer);
-        const said = page.locator('main p[role=status]:has-text("no payment")');
-        return [await said.innerText(), await page.locator('table').count()];
-      };
-      expect(await says('/console/merchant')).toEqual([
-        'There is no payment yet. One appears here by itself when the API has made it.',
-        0,
-      ]);
-      expect(await says('/console/find')).toEqual(['There is no payment yet.', 0]);
-      expect(await says('/console/find?q=none')).toEqual(['No payment matches.', 0]);
-    },
-  );
-
   testOfLongRun('a merchant sees its metadata, and what to do about a decline', async () => {
     const merchant = await world.tokenOf('shop', 'm_test', 'payments:read');
     const paymentId = idOf(await world.service.create({ metadata: { shop: 'north' } }));

@@ -115,11 +115,6 @@ test('no page has a word behind a command, or an apostrophe in a comment, that z
       expect([path, code]).toEqual([path, expect.not.stringMatching(/(^|\s)#/m)]);
 });
 
-test('README: the story covers a capture, a refund, a decline, a lost response and a retry', () => {
-  const shown = pastedOf('README.md').flatMap(({ prints }) => prints?.split('\n') ?? []);
-  expect(shown.length).toBeGreaterThanOrEqual(7);
-});
-
 test('README: npx finds the command line in this folder, as a file that can be run', () => {
   expect(manifest.bin).toEqual({ payments: 'cli/payments.mjs' });
   const file = join(ROOT, manifest.bin.payments);

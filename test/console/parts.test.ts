@@ -131,12 +131,6 @@ describe('the live list', () => {
     const events = Array.from({ length: KEPT_MAX + 5 }, (_, at) => event(at));
     const state = liveAfter(LIVE_START, { kind: 'events', events });
     expect([state.shown.length, state.seen]).toEqual([KEPT_MAX, KEPT_MAX + 5]);
-    const next = liveAfter(state, { kind: 'second' });
-    expect([next.rate.at(-1), next.thisSecond, next.rate.length]).toEqual([
-      KEPT_MAX + 5,
-      0,
-      LIVE_START.rate.length,
-    ]);
   });
 });
 

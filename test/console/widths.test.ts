@@ -92,40 +92,6 @@ describeConsole('the console at 1280, 390 and 320 px', (world) => {
       expect(await page.evaluate(CUT)).toEqual([]);
       expect(await page.evaluate(BEYOND_THE_PAGE)).toBe(0);
     });
-
-    testOfLongRun(
-      'no row of a payment or of Live is cut off, and its columns stand under one another',
-      async () => {
-        const page = await open(`/console/payments/${refunded}`, size);
-        await page.waitForSelector('text=provider agrees');
-        expect(await page.locator('.event').count()).toBe(6);
-        expect(await page.evaluate(CUT)).toEqual([]);
-        const edges = await page
-          .locator('.event .amount')
-          .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().right));
-        expect(new Set(edges).size).toBe(1);
-        await open('/console/live', size);
-        await page.waitForSelector('text=Connected.');
-        await world.service.create({ amount: 99_999_999 });
-        await page.waitForSelector('.row:nth-child(2)');
-        expect(await page.evaluate(CUT)).toEqual([]);
-      },
-    );
-
-    testOfLongRun(
-      'the search is one field on a phone, and fields with their labels in line on a laptop',
-      async () => {
-        const page = await open('/console/find', size);
-        await page.waitForSelector('tbody tr');
-        const isPhone = size.width < 500;
-        expect(await page.locator('form.find label:visible').count()).toBe(isPhone ? 1 : 7);
-        if (isPhone) return;
-        const tops = await page
-          .locator('form.find .line label')
-          .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().top));
-        expect(new Set(tops).size).toBe(1);
-      },
-    );
   });
 
   testOfLongRun(
@@ -146,26 +112,6 @@ describeConsole('the console at 1280, 390 and 320 px', (world) => {
       expect(await page.locator('.broken a').count()).toBe(0);
     },
   );
-
-  testOfLongRun(
-    'names break between their parts, and no two words run into one another',
-    async () => {
-      const page = await open(`/console/payments/${refunded}?revision=3`, laptop);
-      await page.waitForSelector('[aria-label=Differences]');
-      const names = page.locator('[aria-label=Differences] tbody th');
-      expect(await names.allInnerTexts()).toContain('refundableAmount');
-      expect(await names.first().innerHTML()).toContain('<wbr>');
-      await page.click('button:has-text("Explain")');
-      await page.waitForSelector('[aria-live] .finding');
-      expect(await page.locator('main').innerText()).not.toMatch(/[a-z]\d{4}-\d\d-\d\d/);
-    },
-  );
-
-  testOfLongRun('a token without a subject of its own names its merchant once', async () => {
-    const own = await world.tokenOf('m_demo', 'm_demo', 'payments:read');
-    const { page } = await world.visit('/console', own, {});
-    expect(await page.locator('.reader span').innerText()).toMatch(/^m_demo, until /);
-  });
 
   testOfLongRun(
     'Live shows payments, and the reads by auditors where they are wanted',

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { VERSION } from '../../shared/runtime/version.ts';
-import { runCli } from '../support/cli.ts';
+import { expectError, expectOutput, runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { payment, SECRET } from '../support/in-process.ts';
 import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
@@ -39,28 +39,21 @@ test('payments projections: status shows how far the read models are, rebuild fi
     cli(['projections', 'rebuild']),
     cli(['projections', 'rebuild', '--yes']),
   ]);
-  expect([unconfirmed.code, unconfirmed.stderr]).toEqual([
-    2,
-    expect.stringContaining('rebuild --yes'),
-  ]);
-  expect([rebuilt.code, rebuilt.stdout]).toEqual([
-    0,
-    expect.stringMatching(
-      /^6 events in [\d.]+ s \([\d,]+\/s\), 3 documents\nchecksum old = new: (\w+) = \1\n$/,
-    ),
-  ]);
+  expectError(unconfirmed, 2, 'rebuild --yes');
+  expectOutput(
+    rebuilt,
+    /^6 events in [\d.]+ s \([\d,]+\/s\), 3 documents\nchecksum old = new: (\w+) = \1\n$/,
+  );
   // Plain lines in a pipe, with rate and time left: one where it is over before the next is due.
   expect(rebuilt.stderr).toMatch(/^(rebuild .*\n)*rebuild 100% {2}6\/6 {2}[\d,]+\/s\n$/);
   const [shown, asJson] = await Promise.all([
     cli(['projections', 'status']),
     cli(['projections', 'status', '--format', 'json']),
   ]);
-  expect([shown.code, shown.stdout]).toEqual([
-    0,
-    expect.stringMatching(
-      /^payments +running +6 +6 +0 events, 0\.0 s +0\nrebuild done \S+: 6\/6 events$/m,
-    ),
-  ]);
+  expectOutput(
+    shown,
+    /^payments +running +6 +6 +0 events, 0\.0 s +0\nrebuild done \S+: 6\/6 events$/m,
+  );
   expect(JSON.parse(asJson.stdout)).toMatchObject([{ state: 'running', rebuild: { done: 6 } }]);
 });
 
@@ -283,6 +276,6 @@ test('payments backup copies every file, for its owner alone, and replaces nothi
     cli(['backup', target]),
     cli(['backup', join(folder, 'second')], { DATA_DIR: folder }),
   ]);
-  expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('replaces nothing')]);
-  expect([nothing.code, nothing.stderr]).toEqual([1, expect.stringContaining('holds no events')]);
+  expectError(again, 1, 'replaces nothing');
+  expectError(nothing, 1, 'holds no events');
 });

@@ -140,7 +140,7 @@ describe('the console', () => {
     const own = [...text.matchAll(/(?:src|href)="(\/console\/[^"]+)"/g)].map(
       ([, path = '']) => path,
     );
-    expect(own.length).toBe(3);
+    expect(own.length).toBe(2);
     for (const path of [...Object.values(imports), ...own]) {
       const { status, headers } = await open(path);
       expect([path, status, TEXT.test(String(headers['content-type']))]).toEqual([path, 200, true]);

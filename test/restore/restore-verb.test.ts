@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { newSealingKey } from '../../audit/seals/key.ts';
-import { runCli } from '../support/cli.ts';
+import { expectError, runCli } from '../support/cli.ts';
 import { payment, SECRET } from '../support/in-process.ts';
 import { startServiceHere } from '../support/service-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -70,11 +70,8 @@ const changed = (name: string, change: (log: DatabaseSync, file: string) => void
 test('a folder that a service holds is refused, and so is one without a log', async () => {
   await using _ = await startServiceHere({ dataDir, env });
   const [held, none] = [await cli('restore', copy), await cli('restore', folder)];
-  expect([held.code, held.stderr]).toEqual([
-    1,
-    expect.stringContaining('held by a running service'),
-  ]);
-  expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('holds no events.sqlite')]);
+  expectError(held, 1, 'held by a running service');
+  expectError(none, 1, 'holds no events.sqlite');
 });
 
 test('a damaged, a forged or a foreign copy is refused, and the folder and the head stay as they are', async () => {
@@ -103,7 +100,7 @@ test('a damaged, a forged or a foreign copy is refused, and the folder and the h
   writeFileSync(keyFile, newSealingKey());
   const foreign = await cli('restore', copy);
   writeFileSync(keyFile, own);
-  expect([foreign.code, foreign.stderr]).toEqual([3, expect.stringContaining('another key')]);
+  expectError(foreign, 3, 'another key');
   expect([bytesOf(dataDir), headNow()]).toEqual(before);
 });
 

@@ -4,6 +4,7 @@
  * who need one take `runCliProcess`.
  */
 import { PassThrough } from 'node:stream';
+import { expect } from '@jest/globals';
 import { runCommandLine } from '../../cli/run.ts';
 import { cleanEnv } from './service.ts';
 
@@ -66,3 +67,14 @@ export const runCli = (args: readonly string[], env: NodeJS.ProcessEnv = {}): Pr
   last = run.catch(() => undefined);
   return run;
 };
+
+const saying = (said: string | RegExp): unknown =>
+  typeof said === 'string' ? expect.stringContaining(said) : expect.stringMatching(said);
+
+/** The run has ended with this exit code, and has said this on stderr. */
+export const expectError = ({ code, stderr }: CliRun, exitCode: number, said: string | RegExp) =>
+  expect([code, stderr]).toEqual([exitCode, saying(said)]);
+
+/** The run is done, and has printed this. */
+export const expectOutput = ({ code, stdout }: CliRun, said: string | RegExp) =>
+  expect([code, stdout]).toEqual([0, saying(said)]);

@@ -1,10 +1,9 @@
 /** Live: what happens now, and whether anything is behind, unresolved or unverified. */
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { useAsk } from '../api.js';
 import { counted, duration, numberOf } from '../format.js';
-import { SECONDS_SHOWN, useLiveEvents } from '../live-events.js';
+import { useLiveEvents } from '../live-events.js';
 import { Clock, EventMoney, Fact, Failed, html, Name, PaymentLink } from '../parts.js';
-import { Plot } from '../plot.js';
 import { hasScope, isOfAll } from '../session.js';
 import { useNarrow, Windowed } from '../windowed.js';
 
@@ -46,8 +45,7 @@ const topicsText = (topics) => {
   return lag === undefined ? relay.state : `${relay.state}, ${behind(lag.events, lag.seconds)}`;
 };
 
-/** @param {{ onLag: (events: number) => void }} props */
-const Operation = ({ onLag }) => {
+const Operation = () => {
   const projections = useAsk('/ops/v1/projections', STATUS_MS);
   const unresolved = useAsk('/ops/v1/unresolved', STATUS_MS);
   const log = useAsk('/ops/v1/log', STATUS_MS);
@@ -59,7 +57,6 @@ const Operation = ({ onLag }) => {
   const { verification, seal } = /** @type {LogStatus} */ (
     log.value ?? { verification: null, seal: null }
   );
-  useEffect(() => onLag(projection?.lagEvents ?? 0), [projection]);
   const isBehind = (projection?.lagSeconds ?? 0) > 5;
   return html`<${Failed} problem=${projections.problem} />
     <dl class="figures">
@@ -80,9 +77,6 @@ const Operation = ({ onLag }) => {
 
 export const LivePage = () => {
   const { state, act } = useLiveEvents('now');
-  const [lag, setLag] = useState(/** @type {number[]} */ (Array(SECONDS_SHOWN).fill(0)));
-  const [lagNow, setLagNow] = useState(0);
-  useEffect(() => setLag((before) => [...before.slice(1), lagNow]), [state.rate]);
   const { isPaused, isConnected, problem, seen } = state;
   const [hasReads, setReads] = useState(false);
   /** @param {readonly ShownEvent[]} events */
@@ -95,8 +89,7 @@ export const LivePage = () => {
     return html`<p role="status">${isConnected ? html`Connected. <a href="#stored">${numberOf(seen, 'event')}</a> since this page was opened.` : 'Connecting …'}</p>`;
   };
   return html`<h1>Live</h1>
-    ${isOperator && html`<${Operation} onLag=${setLagNow} />`}
-    <${Plot} rate=${state.rate} lag=${isOperator ? lag : undefined} />
+    ${isOperator && html`<${Operation} />`}
     <h2 id="stored" tabindex="-1">Events</h2>
     ${connection()}
     <p class="actions"><button type="button" aria-pressed=${isPaused} onClick=${() => act({ kind: 'pause', isPaused: !isPaused })}>

@@ -4,7 +4,6 @@ import { WebhooksSection } from '../endpoints.js';
 import { html, Links, Name, Shown, Table } from '../parts.js';
 import { isOfAll } from '../session.js';
 import { AttentionSection } from './operate/attention.js';
-import { MessagesSection } from './operate/messages.js';
 import { ParkedSection } from './operate/parked.js';
 import { RebuildSection } from './operate/rebuild.js';
 import { ReconcileSection } from './operate/reconcile.js';
@@ -34,18 +33,15 @@ const SECTIONS = {
   settings: { title: 'Settings', component: SettingsSection, isOfAll: true },
 };
 
-const WITHIN = { messages: { within: 'parked', component: MessagesSection } };
-
 /** @param {{ place: import('../router.js').Place }} props */
 export const OperatePage = ({ place }) => {
   const offered = Object.entries(SECTIONS).filter(([, section]) => isOfAll() || !section.isOfAll);
-  const inner = isOfAll() && place.id === 'messages' ? WITHIN.messages : undefined;
-  const chosen = offered.find(([name]) => name === (inner?.within ?? place.id)) ?? offered[0];
+  const chosen = offered.find(([name]) => name === place.id) ?? offered[0];
   if (chosen === undefined) return null;
   const [current, section] = chosen;
   return html`<h1>Operate</h1>
     <nav class="sections" aria-label="Sections"><ul>
       <${Links} root="/console/operate" pages=${offered} current=${current} />
     </ul></nav>
-    <${(inner ?? section).component} place=${place} />`;
+    <${section.component} />`;
 };

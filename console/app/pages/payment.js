@@ -63,7 +63,7 @@ const CUT_OFF = {
 const readExport = async (payment) => {
   const outcome = await download(pathOf('/audit/v1/export', { payment }));
   if (!outcome.ok) return outcome;
-  const value = exportFiles(outcome.value.bytes);
+  const value = exportFiles(outcome.value);
   return value === undefined ? { ok: false, problem: CUT_OFF } : { ok: true, value };
 };
 

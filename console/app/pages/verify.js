@@ -51,7 +51,7 @@ const KeptHead = ({ choose }) => {
       setSaid(`The log must still hold #${position} with the hash ${hash.slice(0, 12)}….`);
     } catch {
       setSaid(
-        'This file is no manifest of an export. `payments export` writes one beside the export.',
+        'This file is no manifest of an export. `payments export` writes one next to the export.',
       );
     }
   };

@@ -45,7 +45,7 @@ const Row = ({ parked: { paymentId, revision, reason, since }, again }) => {
     At revision <${RevisionLink} id=${paymentId} revision=${revision} /> since <${Time} at=${since} />: ${reason}<//>`;
 };
 
-/** @typedef {{ topics: { topic: string, name: string, key: string, cleanup: string, partitions: number }[], relay: { state: string, error?: string, checkpoint: string | null, parked: number, counts: { published: number } }, lag?: { events: number, seconds: number } }} Topics */
+/** @typedef {{ topics: { name: string, key: string, cleanup: string, partitions: number }[], relay: { state: string, error?: string, checkpoint: string | null, parked: number, counts: { published: number } }, lag?: { events: number, seconds: number } }} Topics */
 
 const RELAY_PARKED = '/ops/v1/topics/parked';
 
@@ -113,13 +113,13 @@ const TopicsPart = ({ value, again }) => {
   return html`<dl class="figures">
       <${Fact} name="Relay" isBad=${['halted', 'backing-off'].includes(relay.state)}>${relay.state === 'off' ? 'off: no broker is set' : relay.state}<//>
       ${lag && html`<${Fact} name="Behind" href="/console/live">${numberOf(lag.events, 'event')}, ${duration(lag.seconds * 1000)}<//>`}
-      <${Fact} name="Sent since the start" href="/console/operate/messages?topic=events">${counted(relay.counts.published)}<//>
+      <${Fact} name="Sent since the start" href="#topics">${counted(relay.counts.published)}<//>
       <${Fact} name="Parked at the relay" href="#relay-parked" isBad=${relay.parked > 0}>${counted(relay.parked)}<//>
     </dl>
     ${relay.error && html`<p class="bad-text">${relay.error}</p>`}
     <${Table} label="Topics" columns=${['Topic', 'Key', 'Partitions', 'Kept']}>
-      <tbody>${topics.map((one) => html`<tr><th scope="row"><a href=${`/console/operate/messages?topic=${one.topic}`}>${one.name}</a></th><td>${one.key}</td><td>${one.partitions}</td><td>${one.cleanup === 'compact' ? 'the last of each key' : 'for ever'}</td></tr>`)}</tbody><//>
-    <${Raw} value=${value} />
+      <tbody>${topics.map((one) => html`<tr><th scope="row">${one.name}</th><td>${one.key}</td><td>${one.partitions}</td><td>${one.cleanup === 'compact' ? 'the last of each key' : 'for ever'}</td></tr>`)}</tbody><//>
+    <${Raw} id="topics" value=${value} />
     <${RelayParkedPart} onSent=${again} />`;
 };
 

@@ -1,8 +1,8 @@
 /** The provider's ledger against the log. */
 import { useState } from 'preact/hooks';
 import { useRun } from '../../api.js';
-import { counted, money, numberOf, pathOf } from '../../format.js';
-import { Failed, Finding, html, PaymentLink, Raw, Table, Time, ToPayment } from '../../parts.js';
+import { counted, money, numberOf, pathOf, paymentPage } from '../../format.js';
+import { Failed, Finding, html, PaymentLink, Raw, Table, Time } from '../../parts.js';
 
 /** @typedef {import('../../../../command-api/back-office/reconcile/contract.ts').Reconciliation} Reconciliation */
 /** @typedef {Reconciliation['differences'][number]} Difference */
@@ -25,7 +25,7 @@ const Result = ({ found }) => {
     ${
       differences.length > 0 &&
       html`<${Table} label="Differences" columns=${['Payment', 'Difference', 'Operation', 'Log', 'Provider']}>
-        <tbody>${differences.map((one) => html`<tr><td><${PaymentLink} id=${one.paymentId} /></td><td>${one.kind}</td><td class="id">${one.operationId}</td><td><${ToPayment} id=${one.paymentId}>${sideOf(one, 'log')}<//><small>${one.log?.reason}</small></td><td><${ToPayment} id=${one.paymentId}>${sideOf(one, 'provider')}<//></td></tr>`)}</tbody><//>`
+        <tbody>${differences.map((one) => html`<tr><td><${PaymentLink} id=${one.paymentId} /></td><td>${one.kind}</td><td class="id">${one.operationId}</td><td><a href=${paymentPage(one.paymentId)}>${sideOf(one, 'log')}</a><small>${one.log?.reason}</small></td><td><a href=${paymentPage(one.paymentId)}>${sideOf(one, 'provider')}</a></td></tr>`)}</tbody><//>`
     }
     ${more > 0 && html`<p>${counted(more)} more are not listed.</p>`}
     <${Raw} id="compared" value=${found} />`;
@@ -37,7 +37,7 @@ export const ReconcileSection = () => {
   /** @type {ReturnType<typeof useRun<Reconciliation>>} */
   const { isRunning, result, problem, start } = useRun(path, 'POST');
   return html`<h2>Reconcile</h2>
-    <p>Each operation of the last weeks beside the provider's ledger: the result says since when. Nothing is changed.</p>
+    <p>Compares each operation of the last weeks with the provider's ledger: the result says since when. Nothing is changed.</p>
     <p><label><input type="checkbox" checked=${isAll} onChange=${() => setAll(!isAll)} /> All operations</label></p>
     <p><button type="button" onClick=${start} aria-disabled=${isRunning}>Reconcile</button>
       <span role="status"> ${isRunning ? 'Comparing …' : ''}</span></p>

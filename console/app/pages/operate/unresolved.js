@@ -1,8 +1,8 @@
 /** Operations without a known outcome, and the word of two people for one of them. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { send, useAsk, useAttempt } from '../../api.js';
-import { duration, money } from '../../format.js';
-import { Failed, formOf, html, PaymentLink, Raw, Shown, Time, ToPayment } from '../../parts.js';
+import { duration, money, paymentPage } from '../../format.js';
+import { Failed, formOf, html, PaymentLink, Raw, Shown, Time } from '../../parts.js';
 import { currentSession, hasScope, isOfAll } from '../../session.js';
 
 /** @typedef {import('../../../../command-api/back-office/by-hand/contract.ts').UnresolvedList} Listed */
@@ -63,7 +63,7 @@ const ResolveForm = ({ one, onResolved }) => {
 /** @param {{ one: Unresolved, onResolved: (resolved: Resolved) => void }} props */
 const Row = ({ one, onResolved }) => html`<li class="card">
   <h3><${PaymentLink} id=${one.paymentId} /> <span class="state">${one.state}</span></h3>
-  <p>${one.operation} of <${ToPayment} id=${one.paymentId}>${money(one.amountMinor, one.currency)}<//> of ${one.merchantId}, for <time datetime=${one.since}>${duration(Date.now() - Date.parse(one.since))}</time>${' '}
+  <p>${one.operation} of <a href=${paymentPage(one.paymentId)}>${money(one.amountMinor, one.currency)}</a> of ${one.merchantId}, for <time datetime=${one.since}>${duration(Date.now() - Date.parse(one.since))}</time>${' '}
     (since <${Time} at=${one.since} />). The provider was asked <span class="attempts">${one.attempts === 1 ? 'once' : `${one.attempts} times`}</span> in vain${one.nextAttemptAt === null ? '' : html`, next at <${Time} at=${one.nextAttemptAt} />`}.</p>
   ${one.request && html`<${Waits} request=${one.request} />`}
   ${hasScope('ops:resolve') && isOfAll() && one.state !== 'UNCONFIRMED' && html`<${ResolveForm} one=${one} onResolved=${onResolved} />`}
