@@ -263,7 +263,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
       else setTimeout(endAsking, config.drainMs).unref();
       // A provider call may outlast the stop: its request is answered with an unknown outcome.
       setTimeout(() => {
-        for (const { spend } of waiting) spend?.();
+        for (const { end } of waiting) end?.();
       }, RESPONSES_MS_MAX).unref();
     },
     /** After the server is closed. The next start finds what takes longer: it has its intent. */

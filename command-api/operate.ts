@@ -11,7 +11,7 @@ import type { CommandDeps } from './deps.ts';
 import { type Executed, type LoadedPayment, operationOf } from './payment-log.ts';
 import type { ActionRequired, CallDetails, ProviderOutcome, Unknown } from './provider/port.ts';
 import { onNotice } from './recovery/later-results.ts';
-import { type Budget, BudgetSpent } from './request-budget.ts';
+import { type Budget, BudgetSpent, type Steps } from './request-budget.ts';
 import {
   actionRequired,
   type CommandResponse,
@@ -32,100 +32,98 @@ export type OperationRequest = {
   mayGoOn?: () => Promise<boolean>;
 };
 
-/** `payment` holds the intent, later what the provider opened, and the outcome. */
-type Running = OperationRequest & {
-  intentUnknown?: boolean;
-  payment?: LoadedPayment;
-  isTooLate?: boolean;
-};
-type Begun = Running & { payment: LoadedPayment };
+/** `payment` is as last seen: with the intent, what the provider opened, and the outcome. */
+type Carried = { response: CommandResponse | undefined; payment: LoadedPayment };
 
 /**
- * Runs in the payment's queue and goes on to its end whether or not the request still waits.
+ * Runs in the payment's turn and goes on to its end whether or not the request still waits.
  * Undefined where another request was faster, or the operation may not go on: look at the payment
  * again. Throws BudgetSpent, and what the event store throws before the intent is durable.
  */
-export const operate = async (
+export async function* operate(
   deps: CommandDeps,
   request: OperationRequest,
-): Promise<CommandResponse | undefined> => {
-  const running: Running = { ...request };
-  const { operationId } = request.command;
-  deps.inFlight.begin(operationId);
-  try {
-    return await carryOut(deps, running);
-  } finally {
-    deps.inFlight.end(operationId);
-    noteIn(deps.unresolved, running);
-  }
-};
-
-/** An intent that may be stored counts: without an outcome it would bar the payment (gaps §7). */
-const noteIn = (
-  unresolved: CommandDeps['unresolved'],
-  { paymentId, command: { kind, operationId }, intentUnknown, payment }: Running,
-): void => {
-  const isUnresolved =
-    payment === undefined
-      ? intentUnknown === true
-      : operationOf(payment, operationId).ended === undefined;
-  if (isUnresolved) unresolved.add(paymentId, operationId, payment);
-  // Another process may have resolved an earlier operation; a create has none before it.
-  else if (payment !== undefined && kind !== 'create') unresolved.update(paymentId, payment);
-};
-
-const carryOut = async (
-  deps: CommandDeps,
-  running: Running,
-): Promise<CommandResponse | undefined> => {
-  const { paymentId, budget } = running;
-  const executed = await appendIntent(deps, running);
-  if (executed.kind !== 'done') return responseWithoutIntent(deps, running, executed);
-  budget.begunOn = paymentId;
-  const begun = Object.assign(running, { payment: executed.payment });
-  const early = await endEarly(deps, begun);
-  if (early !== 'go on') return early;
-  if (operationIn(begun).ended !== undefined) return responseTo(begun.payment, operationIn(begun));
-  const outcome = await callProvider(deps, begun);
-  switch (outcome.outcome) {
-    case 'UNKNOWN':
-      return responseTo(begun.payment, operationIn(begun));
-    case 'ACTION_REQUIRED':
-      return waitForShopper(deps, begun, outcome);
-    default:
-      return record(deps, begun, outcome);
-  }
-};
-
-const operationIn = ({ payment, command }: Begun): Operation =>
-  operationOf(payment, command.operationId);
-
-/** No call follows an intent that may not be stored. */
-const appendIntent = async (
-  { paymentLog, inFlight }: CommandDeps,
-  running: Running,
-): Promise<Executed> => {
-  const { paymentId, command, sender, budget } = running;
+): Steps<CommandResponse | undefined> {
+  const { paymentId, command, budget } = request;
   // The client has its response, that nothing was begun, and may have sent the request again.
   if (budget.leftMs() === 0) throw new BudgetSpent();
-  budget.appending = true;
+  deps.inFlight.begin(command.operationId);
+  let payment: LoadedPayment | undefined;
+  try {
+    yield 'appending';
+    const executed = await appendIntent(deps, request);
+    if (executed.kind === 'done') {
+      ({ payment } = executed);
+      yield { begunOn: paymentId };
+      const carried = await carryOut(deps, request, payment);
+      ({ payment } = carried);
+      if (carried.response !== undefined) return carried.response;
+    }
+    // The request goes on with another payment, or finds the one that another request made.
+    yield undefined;
+    return executed.kind === 'done' ? undefined : responseWithoutIntent(deps, request, executed);
+  } finally {
+    deps.inFlight.end(command.operationId);
+    if (payment !== undefined) noteIn(deps.unresolved, command, payment);
+  }
+}
+
+const noteIn = (
+  unresolved: CommandDeps['unresolved'],
+  { kind, operationId }: OperationRequest['command'],
+  payment: LoadedPayment,
+): void => {
+  const { paymentId } = payment.state;
+  if (operationOf(payment, operationId).ended === undefined)
+    unresolved.add(paymentId, operationId, payment);
+  // Another process may have resolved an earlier operation; a create has none before it.
+  else if (kind !== 'create') unresolved.update(paymentId, payment);
+};
+
+const appendIntent = async (
+  { paymentLog, inFlight, unresolved }: CommandDeps,
+  { paymentId, command, sender, budget }: OperationRequest,
+): Promise<Executed> => {
+  const { operationId } = command;
   try {
     const executed = await paymentLog.execute(paymentId, command, contextOf(sender), budget);
     // The log does not bring it back to this process (ADR-0068).
-    if (executed.kind === 'done') inFlight.sawIntent(command.operationId);
+    if (executed.kind === 'done') inFlight.sawIntent(operationId);
     return executed;
   } catch (error) {
-    running.intentUnknown = error instanceof AppendOutcomeUnknown;
-    if (running.intentUnknown) inFlight.sawIntent(command.operationId);
+    // No call follows it. Without an outcome it would bar the payment (gaps §7).
+    if (error instanceof AppendOutcomeUnknown) unresolved.add(paymentId, operationId, undefined);
     throw error;
-  } finally {
-    budget.appending = false;
+  }
+};
+
+/** `payment` holds the intent. */
+const carryOut = async (
+  deps: CommandDeps,
+  request: OperationRequest,
+  payment: LoadedPayment,
+): Promise<Carried> => {
+  const { operationId } = request.command;
+  const early = await endEarly(deps, request, payment);
+  if (early !== 'go on') return early;
+  const begun = operationOf(payment, operationId);
+  if (begun.ended !== undefined) return { response: responseTo(payment, begun), payment };
+  const called = await callProvider(deps, request, payment);
+  switch (called.outcome.outcome) {
+    case 'UNKNOWN': {
+      const operation = operationOf(called.payment, operationId);
+      return { response: responseTo(called.payment, operation), payment: called.payment };
+    }
+    case 'ACTION_REQUIRED':
+      return waitForShopper(deps, operationId, called.payment, called.outcome);
+    default:
+      return record(deps, operationId, called, called.outcome);
   }
 };
 
 const responseWithoutIntent = (
   deps: CommandDeps,
-  { paymentId, command }: Running,
+  { paymentId, command }: OperationRequest,
   executed: Exclude<Executed, { kind: 'done' }>,
 ): CommandResponse | undefined => {
   // A refusal because of an operation that still runs in another process is not final.
@@ -154,36 +152,34 @@ const responseWithoutIntent = (
 /** Never throws: the response has to name the payment, and recovery does what was not done. */
 const orUnknown = async <T>(
   { logger }: CommandDeps,
-  { paymentId }: Begun,
+  payment: LoadedPayment,
   failed: string,
   work: () => Promise<T>,
-): Promise<T | CommandResponse> => {
+): Promise<T | Carried> => {
+  const { paymentId } = payment.state;
   try {
     return await work();
   } catch (error) {
     logger.error({ paymentId, err: error }, failed);
-    return unknownOutcome(paymentId);
+    return { response: unknownOutcome(paymentId), payment };
   }
 };
 
 const endEarly = (
   deps: CommandDeps,
-  begun: Begun,
-): Promise<CommandResponse | 'go on' | undefined> =>
+  { paymentId, mayGoOn, command: { operationId } }: OperationRequest,
+  payment: LoadedPayment,
+): Promise<Carried | 'go on'> =>
   orUnknown(
     deps,
-    begun,
+    payment,
     'nothing sent to the provider: the event store failed after the intent; recovery will end it',
     async () => {
-      const { paymentId, mayGoOn, payment, command } = begun;
       if (mayGoOn === undefined || (await mayGoOn())) return 'go on';
-      if (!isProof(deps, operationIn(begun))) return unknownOutcome(paymentId);
-      const { operationId } = command;
+      if (!isProof(deps, operationOf(payment, operationId)))
+        return { response: unknownOutcome(paymentId), payment };
       const notSent = { kind: 'record', operationId, outcome: 'NOT_SENT' } as const;
-      begun.payment = await deps.paymentLog.record(payment, notSent);
-      // The request goes on with another payment, or finds the one that another request made.
-      begun.budget.begunOn = undefined;
-      return undefined;
+      return { response: undefined, payment: await deps.paymentLog.record(payment, notSent) };
     },
   );
 
@@ -206,35 +202,32 @@ export const nothingUnderKey = (
   return isProven ? { paymentOutcome: 'NOT_CHARGED' } : {};
 };
 
-/** Attempts under one key that follow each other by themselves. */
-const ATTEMPTS_MAX = 16;
-
-/** True where the attempt met a fence of the lost log's: the next is due (gaps §8). 0: no key. */
-export const metEarlierFence = (
-  { isLevel }: Pick<CommandDeps, 'isLevel'>,
-  { outcome }: CommandResponse,
-  attempt: number,
-): boolean => outcome === 'not_sent' && attempt > 0 && attempt < ATTEMPTS_MAX && !isLevel();
+type Called = { outcome: ProviderOutcome; payment: LoadedPayment; isTooLate: boolean };
 
 /** The one call that may move money. Never throws. */
-const callProvider = async (deps: CommandDeps, begun: Begun): Promise<ProviderOutcome> => {
-  const { call, budget, payment } = begun;
-  const { paymentId, merchantId, currency } = payment.state;
-  const operation = operationIn(begun);
-  const { operationId, amountMinor: amount } = operation;
+const callProvider = async (
+  deps: CommandDeps,
+  { command: { operationId }, call, budget }: OperationRequest,
+  begun: LoadedPayment,
+): Promise<Called> => {
+  const { paymentId, merchantId, currency } = begun.state;
+  const operation = operationOf(begun, operationId);
+  const { amountMinor: amount } = operation;
+  let payment = begun;
   const opened = async (reference: string): Promise<void> => {
     const command = { kind: 'open', operationId, reference } as const;
     const kept = await deps.paymentLog.record(payment, command);
     const { ended, reference: own } = operationOf(kept, operationId);
     // The opened reference may not be used, so no money may move on it.
     if (ended !== undefined || own !== reference) throw new Error(`${operationId} has ended`);
-    begun.payment = kept;
+    payment = kept;
   };
   // With a spent budget the client may have sent the request again; a late call another process may
   // take for ended.
-  begun.isTooLate = budget.spent !== true && deps.inFlight.isTooLate(payment, operation);
+  const isSpent = budget.leftMs() === 0;
+  const isTooLate = !isSpent && deps.inFlight.isTooLate(begun, operation);
   const outcome: ProviderOutcome =
-    budget.spent === true || begun.isTooLate
+    isSpent || isTooLate
       ? { outcome: 'NOT_SENT' }
       : await deps.provider.execute(
           { operationId, paymentId, merchantId, amount, currency, ...call },
@@ -242,59 +235,67 @@ const callProvider = async (deps: CommandDeps, begun: Begun): Promise<ProviderOu
         );
   const isUnproven = outcome.outcome === 'NOT_SENT' && outcome.reason !== 'fenced';
   return isUnproven && !isProof(deps, operation)
-    ? { outcome: 'UNKNOWN', reason: 'unproven' }
-    : outcome;
+    ? { outcome: { outcome: 'UNKNOWN', reason: 'unproven' }, payment, isTooLate }
+    : { outcome, payment, isTooLate };
 };
 
 const waitForShopper = (
   deps: CommandDeps,
-  begun: Begun,
+  operationId: string,
+  payment: LoadedPayment,
   required: ActionRequired,
-): Promise<CommandResponse> =>
+): Promise<Carried> =>
   orUnknown(
     deps,
-    begun,
+    payment,
     'the event store failed after the provider asked for the shopper; recovery will ask again',
     async () => {
-      const { operationId } = begun.command;
       const expiresAt = deps.inFlight.waitsUntil(required);
       const command = { kind: 'authenticate', operationId, expiresAt } as const;
-      begun.payment = await deps.paymentLog.record(begun.payment, command);
-      return actionRequired(begun.payment, operationIn(begun), required.url);
+      const after = await deps.paymentLog.record(payment, command);
+      const operation = operationOf(after, operationId);
+      return { response: actionRequired(after, operation, required.url), payment: after };
     },
   );
 
 type Ended = Exclude<ProviderOutcome, ActionRequired | Unknown>;
 
-const record = (deps: CommandDeps, begun: Begun, outcome: Ended): Promise<CommandResponse> =>
+const record = (
+  deps: CommandDeps,
+  operationId: string,
+  called: Called,
+  outcome: Ended,
+): Promise<Carried> =>
   orUnknown(
     deps,
-    begun,
+    called.payment,
     'outcome not recorded: the event store failed; recovery will ask the provider for it',
     async () => {
-      const { paymentId } = begun;
-      const { operationId } = begun.command;
       const command = { kind: 'record', operationId, ...outcome } as const;
-      begun.payment = await deps.paymentLog.record(begun.payment, command);
-      const { payment } = begun;
-      const operation = operationIn(begun);
+      const payment = await deps.paymentLog.record(called.payment, command);
+      const { paymentId, status } = payment.state;
+      const operation = operationOf(payment, operationId);
       logOutcome(deps, paymentId, operation, outcome);
       // It may have been captured or canceled elsewhere. In its turn, after the response.
-      if (outcome.outcome === 'DECLINED' && payment.state.status === 'AUTHORIZED')
-        void onNotice(deps, paymentId);
+      if (outcome.outcome === 'DECLINED' && status === 'AUTHORIZED') void onNotice(deps, paymentId);
+      const response = responseTo(payment, operation);
       // Nothing was charged, and the key is free for another token (gaps §14).
       if (isFree(operation) && outcome.outcome === 'NOT_SENT' && outcome.reason === 'token_used')
-        return {
-          ...rejection('BUSINESS_RULE_VIOLATION', [
-            `paymentId ${paymentId}`,
-            'the token was used already or belongs to a customer',
-          ]),
-          seen: { paymentId, revision: payment.events.length - 1 },
-        };
-      const response = responseTo(payment, operation);
-      return begun.isTooLate ? storedTooLate(response, paymentId) : response;
+        return { response: tokenUsed(response, paymentId), payment };
+      return {
+        response: called.isTooLate ? storedTooLate(response, paymentId) : response,
+        payment,
+      };
     },
   );
+
+const tokenUsed = ({ seen }: CommandResponse, paymentId: string): CommandResponse => ({
+  ...rejection('BUSINESS_RULE_VIOLATION', [
+    `paymentId ${paymentId}`,
+    'the token was used already or belongs to a customer',
+  ]),
+  ...(seen && { seen }),
+});
 
 const logOutcome = (
   { logger }: CommandDeps,

@@ -16,7 +16,14 @@ import { actionBodyOf, bodyOf, failureBodyOf, foldReadModel } from '../shared/pa
 import { isFree, type Operation } from '../shared/payment/state.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { LoadedPayment } from './payment-log.ts';
-import { type Budget, BudgetSpent, type Waiting, withinBudget } from './request-budget.ts';
+import {
+  type Budget,
+  BudgetSpent,
+  type Reached,
+  type Steps,
+  type Waiting,
+  withinBudget,
+} from './request-budget.ts';
 
 export type CommandResponse = {
   status: number;
@@ -176,10 +183,10 @@ export type EarlierOperation = {
   mayRun: boolean;
 };
 
-type Running = {
+type Commanded = {
   command: string;
   budget: Budget;
-  task: Promise<CommandResponse>;
+  steps: Steps<CommandResponse>;
   earlier(): EarlierOperation | undefined;
 };
 
@@ -187,16 +194,12 @@ type Running = {
 export const respondInBudget = async (
   api: RespondDeps,
   reply: FastifyReply,
-  running: Running,
+  commanded: Commanded,
 ): Promise<FastifyReply> => {
-  const { command, budget } = running;
+  const { command, budget } = commanded;
   const { request } = reply;
   const startedAt = performance.now();
-  const response = await responseOf(running, api.waiting).catch((error: unknown) => {
-    // What a command throws it throws before its own intent is stored.
-    if (budget.begunOn !== undefined) request.paymentOutcome = 'UNKNOWN';
-    throw error;
-  });
+  const response = await responseOf(commanded, api.waiting, reply);
   if (response.status === statusOf('SERVICE_UNAVAILABLE'))
     request.paymentOutcome = response.paymentOutcome ?? request.paymentOutcome;
   // It becomes a 503 where the wait for the read models fails.
@@ -232,18 +235,33 @@ const outOfTurn = (earlier: EarlierOperation | undefined): CommandResponse => {
 };
 
 const responseOf = async (
-  { task, budget, earlier }: Running,
+  { steps, budget, earlier }: Commanded,
   waiting: Waiting,
+  { request }: FastifyReply,
 ): Promise<CommandResponse> => {
+  let reached = undefined as Reached;
+  const takeSteps = async (): Promise<CommandResponse> => {
+    for (;;) {
+      const step = await steps.next();
+      if (step.done) return step.value;
+      reached = step.value;
+    }
+  };
+  const failed = (error: unknown): never => {
+    // An append that failed is no longer under way.
+    if (reached === 'appending') reached = undefined;
+    throw error;
+  };
   try {
-    return await withinBudget(task, budget, waiting);
+    return await withinBudget(takeSteps().catch(failed), budget, waiting);
   } catch (error) {
     // The append and the budget end at one time: whichever comes first, it means the same.
-    if (error instanceof AppendOutcomeUnknown) return storedOrNot();
+    if (error instanceof AppendOutcomeUnknown || reached === 'appending') return storedOrNot();
+    // What a command throws it throws before its own intent is stored.
+    if (!(error instanceof BudgetSpent) && reached !== undefined)
+      request.paymentOutcome = 'UNKNOWN';
     if (!(error instanceof BudgetSpent)) throw error;
-    if (budget.begunOn !== undefined) return unknownOutcome(budget.begunOn);
-    if (budget.appending === true) return storedOrNot();
-    return outOfTurn(earlier());
+    return reached === undefined ? outOfTurn(earlier()) : unknownOutcome(reached.begunOn);
   }
 };
 

@@ -19,8 +19,8 @@ import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { looksLikeCard, textsHoldCard } from '../shared/runtime/card-numbers.ts';
 import { onError } from '../shared/runtime/error-text.ts';
 import { ATTENTION_ROUTES, type AttentionApi } from './attention/routes.ts';
-import { type ChangeKind, changePayment, earlierChange } from './change-payment.ts';
-import { createPayment, earlierCreate, uniqueReferenceOf } from './create-payment.ts';
+import { changePayment } from './change-payment.ts';
+import { createPayment, uniqueReferenceOf } from './create-payment.ts';
 import type { CommandDeps } from './deps.ts';
 import type { WebhookDeps } from './endpoints/requests.ts';
 import { WEBHOOK_ROUTES } from './endpoints/routes.ts';
@@ -34,6 +34,7 @@ import {
   type ReconcileDeps,
   type ReconcilePaymentDeps,
 } from './reconcile/routes.ts';
+import { type ChangeKind, earlierChange, earlierCreate } from './repeats.ts';
 import {
   CaptureRequest,
   type ChangeContent,
@@ -114,7 +115,7 @@ const PAYMENT_ROUTES = {
       return respondInBudget(api, reply, {
         command: 'create',
         budget,
-        task: createPayment(api.commands, sender, request, key, budget),
+        steps: createPayment(api.commands, { sender, request, key, budget }),
         earlier: () => earlierCreate(api.commands, sender, key),
       });
     },
@@ -217,12 +218,12 @@ const changeFor = async (
   if (request.reason !== undefined && looksLikeCard(request.reason)) api.onOtherCard(sender);
   const readOnly = await api.providerAhead.readOnly();
   if (readOnly !== undefined) return rejectReadOnly(reply, readOnly);
-  const change = { kind, paymentId, ...request };
+  const asked = { sender, change: { kind, paymentId, ...request }, key, budget };
   return respondInBudget(api, reply, {
     command: kind,
     budget,
-    task: changePayment(api.commands, sender, change, key, budget),
-    earlier: () => earlierChange(api.commands, sender, change, key),
+    steps: changePayment(api.commands, asked),
+    earlier: () => earlierChange(api.commands, asked),
   });
 };
 

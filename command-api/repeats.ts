@@ -1,0 +1,309 @@
+/**
+ * What a request is (gaps §7, §8): new, the same as an earlier one, whose response it gets, another
+ * one under a used key, or the next attempt under a key that the last attempt freed. An operation in
+ * flight here it waits for in its turn, one in flight elsewhere by age.
+ */
+import type { Sender } from '../shared/http/request.ts';
+import type { CreateCommand, RequestedAmount } from '../shared/payment/commands.ts';
+import {
+  createOf,
+  isFree,
+  isOfSameRequest,
+  isUnderKeyOf,
+  type Operation,
+  operationUnder,
+  type Recognised,
+  unresolvedOperations,
+} from '../shared/payment/state.ts';
+import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
+import type { CommandDeps } from './deps.ts';
+import { type CreateIds, createIdsUnder, type Identities, recognisedBy } from './idempotency.ts';
+import { waitForInFlight } from './in-flight.ts';
+import { addressAgain } from './merchant-reference.ts';
+import { type LoadedPayment, notInLog, operationOf } from './payment-log.ts';
+import { type Budget, BudgetSpent, type Steps } from './request-budget.ts';
+import {
+  type CommandResponse,
+  type EarlierOperation,
+  keyReused,
+  replayed,
+  responseTo,
+} from './responses.ts';
+
+type Answered = { response: CommandResponse };
+
+/** Attempts under one key that follow each other by themselves. */
+const ATTEMPTS_MAX = 16;
+
+/**
+ * Gives the response that `find` found, or takes up what is to be begun or joined: again where another
+ * request was faster, and where the attempt met a fence of the lost log's, so that the next one is due
+ * (gaps §8). Throws BudgetSpent.
+ */
+export async function* answerOrTakeUp<N extends { attempt: number }>(
+  { isLevel }: Pick<CommandDeps, 'isLevel'>,
+  budget: Budget,
+  find: () => Promise<Answered | N>,
+  takeUp: (next: N) => Steps<CommandResponse | undefined>,
+): Steps<CommandResponse> {
+  while (budget.leftMs() > 0) {
+    const found = await find();
+    if ('response' in found) return found.response;
+    const response = yield* takeUp(found);
+    const hasNext = found.attempt > 0 && found.attempt < ATTEMPTS_MAX && !isLevel();
+    if (response !== undefined && !(hasNext && response.outcome === 'not_sent')) return response;
+  }
+  throw new BudgetSpent();
+}
+
+/** The response to a repeat of `earlier`, which is under its key; undefined while it has no outcome. */
+const answerBy = (
+  payment: LoadedPayment,
+  earlier: Operation,
+  request: Recognised,
+): Answered | 'free' | undefined => {
+  if (isFree(earlier)) return 'free';
+  if (!isOfSameRequest(earlier, request)) return { response: keyReused() };
+  return earlier.ended && { response: replayed(responseTo(payment, earlier)) };
+};
+
+/**
+ * `attempt` is 0 without a key. `freed`: the payment whose create was proven never carried out.
+ * `joins`: the payment of an equal create that is unresolved.
+ */
+export type NextCreate =
+  | (CreateIds & { attempt: number; freed?: LoadedPayment | undefined; joins?: undefined })
+  | { attempt: 0; joins: string };
+
+type CreateAsked = {
+  sender: Sender;
+  command: Recognised & Pick<CreateCommand, 'details'>;
+  budget: Budget;
+};
+
+/** The create under the key or its next attempt; without a key an equal unresolved one, or a new one. */
+export const findCreate = async (
+  deps: CommandDeps,
+  asked: CreateAsked,
+  key: string | undefined,
+): Promise<Answered | NextCreate> => {
+  if (key !== undefined) return findCreateUnder(deps, asked, key);
+  const joins = equalCreate(deps, asked.command);
+  return joins === undefined
+    ? { attempt: 0, paymentId: newPaymentId(), operationId: newOperationId() }
+    : { attempt: 0, joins };
+};
+
+/** Undefined where the create was proven never carried out before this request had its turn. */
+export async function* joinCreate(
+  deps: CommandDeps,
+  paymentId: string,
+  budget: Budget,
+): Steps<CommandResponse | undefined> {
+  yield { begunOn: paymentId };
+  const response = await deps.queues.run(paymentId, async () => {
+    const before = await waitForInFlight(deps, paymentId, 'store', budget);
+    // A create may have its outcome already: the unresolved index drops it then.
+    const payment = await deps.unresolved.resolve(paymentId);
+    if (before === undefined || payment === undefined) throw notInLog(paymentId);
+    return isFree(createOf(before.state))
+      ? undefined
+      : responseTo(payment, createOf(payment.state));
+  });
+  if (response === undefined) yield undefined;
+  return response;
+}
+
+const equalCreate = (
+  { unresolved }: CommandDeps,
+  { identity, previousIdentity, details }: CreateAsked['command'],
+): string | undefined =>
+  details.merchantReference === undefined
+    ? undefined
+    : (unresolved.equalCreate(identity.fingerprint) ??
+      (previousIdentity && unresolved.equalCreate(previousIdentity.fingerprint)));
+
+/** Call it in the key's turn. */
+const findCreateUnder = async (
+  deps: CommandDeps,
+  asked: CreateAsked,
+  key: string,
+): Promise<Answered | NextCreate> => {
+  const { identities } = deps;
+  // The older secret's ids are for payments from before the rotation; it makes no new ones.
+  const older = identities.previous && (await attemptUnder(deps, asked, identities.previous, key));
+  if (older !== undefined && 'response' in older) return older;
+  const found = await attemptUnder(deps, asked, identities, key);
+  return 'response' in found ? found : { ...found, freed: found.freed ?? older?.freed };
+};
+
+/** The first attempt that is not free, or that nobody has made. Throws BudgetSpent. */
+const attemptUnder = async (
+  deps: CommandDeps,
+  asked: CreateAsked,
+  by: Identities,
+  key: string,
+): Promise<Answered | Exclude<NextCreate, { joins: string }>> => {
+  let freed: LoadedPayment | undefined;
+  for (let attempt = 1; asked.budget.leftMs() > 0; attempt += 1) {
+    const ids = createIdsUnder(by, asked.sender.merchantId, key, attempt);
+    const payment = await deps.paymentLog.load(ids.paymentId, 'store');
+    if (payment === undefined) return { ...ids, attempt, freed };
+    const answer = await answerToCreate(deps, asked, payment);
+    if ('response' in answer) return answer;
+    freed = answer;
+  }
+  throw new BudgetSpent();
+};
+
+/** The payment where its create frees the key. */
+const answerToCreate = async (
+  deps: CommandDeps,
+  { command, budget }: CreateAsked,
+  found: LoadedPayment,
+): Promise<Answered | LoadedPayment> => {
+  const first = createOf(found.state);
+  const known = answerBy(found, first, command);
+  if (known !== undefined) return known === 'free' ? found : known;
+  const payment = deps.inFlight.wasJustLookedUp(first)
+    ? found
+    : await deps.unresolved.resolveInTurn(found.state.paymentId, budget);
+  if (payment === undefined) throw notInLog(found.state.paymentId);
+  const create = createOf(payment.state);
+  const answer = answerBy(payment, create, command);
+  if (answer !== undefined) return answer === 'free' ? payment : answer;
+  const waiting = addressAgain(deps, payment);
+  return { response: waiting ? replayed(waiting) : responseTo(payment, create) };
+};
+
+export type ChangeKind = 'capture' | 'void' | 'refund';
+
+export type Change = {
+  kind: ChangeKind;
+  paymentId: string;
+  amountMinor?: RequestedAmount | undefined;
+  reason?: string | undefined;
+};
+
+export type ChangeAsked = {
+  sender: Sender;
+  change: Change;
+  key: string | undefined;
+  budget: Budget;
+};
+
+/**
+ * `attempt` is 0 without a key. `freed`: the operation under it that was proven never carried out.
+ * `joins`: an equal operation that is unresolved; it is not running, for this is its turn.
+ */
+export type NextChange = {
+  attempt: number;
+  payment: LoadedPayment;
+  freed?: Operation | undefined;
+  joins?: Operation;
+};
+
+/**
+ * The latest operation under the key or its next attempt; without a key an equal unresolved one, or a
+ * new one. Call it in the payment's turn. Throws BudgetSpent.
+ */
+export const findChange = async (
+  deps: CommandDeps,
+  { change, key, budget }: ChangeAsked,
+  request: Recognised,
+): Promise<Answered | NextChange> => {
+  const { paymentId } = change;
+  // A replay is only ever given from a stream just read; a new operation is protected by its revision.
+  const from = key !== undefined || deps.sharedStore ? 'store' : 'cache';
+  const found = await waitForInFlight(deps, paymentId, from, budget);
+  if (found === undefined) throw notInLog(paymentId);
+  const joins = key === undefined ? equalChange(found, change, request) : undefined;
+  if (joins !== undefined) return { attempt: 0, payment: found, joins };
+  const last = operationUnder(found.state, request);
+  const known = last && answerBy(found, last, request);
+  if (known !== undefined && known !== 'free') return known;
+  const isOpen = unresolvedOperations(found.state).some((one) => !deps.inFlight.isWaiting(one));
+  const payment = (isOpen ? await deps.unresolved.resolve(paymentId) : undefined) ?? found;
+  if (last !== undefined && known === undefined) {
+    const operation = operationOf(payment, last.operationId);
+    const answer = answerBy(payment, operation, request);
+    if (answer !== 'free') return answer ?? { response: responseTo(payment, operation) };
+  }
+  const attempts = payment.state.operations.filter((one) => isUnderKeyOf(one, request)).length;
+  const attempt = key === undefined ? 0 : attempts + 1;
+  return { attempt, payment, freed: operationUnder(payment.state, request) };
+};
+
+/** It gets that operation's response, also where it turns out never carried out. */
+export async function* joinChange(
+  { unresolved }: CommandDeps,
+  found: LoadedPayment,
+  { operationId }: Operation,
+): Steps<CommandResponse> {
+  const { paymentId } = found.state;
+  yield { begunOn: paymentId };
+  const payment = (await unresolved.resolve(paymentId)) ?? found;
+  return responseTo(payment, operationOf(payment, operationId));
+}
+
+const equalChange = (
+  { state }: LoadedPayment,
+  { kind }: Change,
+  request: Recognised,
+): Operation | undefined =>
+  unresolvedOperations(state).find((o) => o.kind === kind && isOfSameRequest(o, request));
+
+export const changeRequestOf = (
+  { identities }: Pick<CommandDeps, 'identities'>,
+  { sender: { merchantId }, change, key }: ChangeAsked,
+): Recognised =>
+  recognisedBy(identities, (by) => {
+    const { kind, paymentId, amountMinor, reason } = change;
+    const fields = { amount: amountMinor ?? null, reason: reason ?? null };
+    const fingerprint = by.fingerprintOf({ route: kind, paymentId, ...fields });
+    if (key === undefined) return { fingerprint };
+    return { fingerprint, keyHash: by.keyHashOf(merchantId, kind, paymentId, key) };
+  });
+
+/** The create under the request's key that has no outcome yet, as far as memory tells (gaps §8). */
+export const earlierCreate = (
+  deps: CommandDeps,
+  { merchantId }: Sender,
+  key: string | undefined,
+): EarlierOperation | undefined => {
+  const { identities } = deps;
+  if (key === undefined) return undefined;
+  const under = (by: Identities) =>
+    unresolvedUnder(deps, (attempt) => createIdsUnder(by, merchantId, key, attempt));
+  return under(identities) ?? (identities.previous && under(identities.previous));
+};
+
+const unresolvedUnder = (
+  deps: CommandDeps,
+  idsOf: (attempt: number) => CreateIds,
+  attempt = 1,
+): EarlierOperation | undefined => {
+  const { inFlight, paymentLog } = deps;
+  const { paymentId, operationId } = idsOf(attempt);
+  // A live operation counts even before its intent is stored.
+  if (inFlight.isLive(operationId)) return { paymentId, mayRun: true };
+  const payment = paymentLog.peek(paymentId);
+  if (payment === undefined) return undefined;
+  const create = createOf(payment.state);
+  if (isFree(create)) return unresolvedUnder(deps, idsOf, attempt + 1);
+  if (create.ended !== undefined) return undefined;
+  return { paymentId, mayRun: inFlight.mayRun(payment, create) };
+};
+
+/** The unresolved operation under the request's key, as far as memory tells (gaps §8). */
+export const earlierChange = (
+  deps: CommandDeps,
+  asked: ChangeAsked,
+): EarlierOperation | undefined => {
+  const { paymentId } = asked.change;
+  const payment = deps.paymentLog.peek(paymentId);
+  if (payment === undefined) return undefined;
+  const request = changeRequestOf(deps, asked);
+  const operation = unresolvedOperations(payment.state).find((o) => isUnderKeyOf(o, request));
+  return operation && { paymentId, mayRun: deps.inFlight.mayRun(payment, operation) };
+};
