@@ -3,43 +3,28 @@
  * (repeats.ts), and gives a new operation to operate.ts (gaps §5 to §8).
  */
 import { decide } from '../shared/payment/decide.ts';
-import { authorizationOf, type Recognised } from '../shared/payment/state.ts';
+import { authorizationOf } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
 import type { CommandDeps } from './deps.ts';
 import { operate } from './operate.ts';
 import { CHANGE_KINDS } from './recovery/ask.ts';
 import { responseUnlessFenced } from './recovery/contradiction.ts';
-import {
-  answerOrTakeUp,
-  type ChangeAsked,
-  changeRequestOf,
-  findChange,
-  joinChange,
-  type NextChange,
-} from './repeats.ts';
+import { answerOrBegin, type ChangeAsked, findChange, type NextChange } from './repeats.ts';
 import { inTurn, type Steps } from './request-budget.ts';
 import { type CommandResponse, rejection } from './responses.ts';
 
 export const changePayment = (deps: CommandDeps, asked: ChangeAsked): Steps<CommandResponse> => {
-  const request = changeRequestOf(deps, asked);
+  const find = () => findChange(deps, asked);
+  const begin = (next: NextChange) => changeAnew(deps, asked, next);
   return inTurn(deps.queues, asked.change.paymentId, () =>
-    answerOrTakeUp(
-      deps,
-      asked.budget,
-      () => findChange(deps, asked, request),
-      (next) =>
-        next.joins === undefined
-          ? changeAnew(deps, asked, request, next)
-          : joinChange(deps, next.payment, next.joins),
-    ),
+    answerOrBegin(deps, asked.budget, find, begin),
   );
 };
 
 /** Undefined where another request was faster. */
 async function* changeAnew(
   deps: CommandDeps,
-  { sender, change, key, budget }: ChangeAsked,
-  request: Recognised,
+  { sender, change, key, request, budget }: ChangeAsked,
   { attempt, payment, freed }: NextChange,
 ): Steps<CommandResponse | undefined> {
   const { kind, paymentId, amountMinor, reason } = change;

@@ -20,7 +20,7 @@ import { claimReference, stillClaims } from './merchant-reference.ts';
 import { nothingUnderKey, type OperationRequest, operate } from './operate.ts';
 import type { CallDetails } from './provider/port.ts';
 import { responseUnlessFenced } from './recovery/contradiction.ts';
-import { answerOrTakeUp, findCreate, joinCreate, type NextCreate } from './repeats.ts';
+import { answerOrBegin, findCreate, type NextCreate } from './repeats.ts';
 import { detailsOfHolders, type LongText } from './request/card-texts.ts';
 import type { CreateRequest } from './request/payment-request.ts';
 import { isLocal, RETURN_URL_NOT_PUBLIC } from './request/schemas.ts';
@@ -60,16 +60,9 @@ export async function* createPayment(
     return rejection('INVALID_REQUEST', [RETURN_URL_NOT_PUBLIC]);
   const { key, budget } = asked;
   const attempt = attemptOf(deps, asked);
-  const steps = () =>
-    answerOrTakeUp(
-      deps,
-      budget,
-      () => findCreate(deps, attempt, key),
-      (next) =>
-        next.joins === undefined
-          ? createNew(deps, attempt, next)
-          : joinCreate(deps, next.joins, budget),
-    );
+  const find = () => findCreate(deps, attempt, key);
+  const begin = (next: NextCreate) => createNew(deps, attempt, next);
+  const steps = () => answerOrBegin(deps, budget, find, begin);
   if (key === undefined) return yield* steps();
   const first = identities.paymentIdOf(attempt.sender.merchantId, key, 1);
   return yield* inTurn(deps.queues, `create ${first}`, steps);
@@ -123,7 +116,7 @@ export const uniqueReferenceOf = ({
 async function* createNew(
   deps: CommandDeps,
   { sender, command: requested, shown: given, longTexts, call, budget }: Attempt,
-  { freed, paymentId, operationId }: Exclude<NextCreate, { joins: string }>,
+  { freed, paymentId, operationId }: NextCreate,
 ): Steps<CommandResponse | undefined> {
   const barred = freed && (await responseUnlessFenced(deps, freed, createOf(freed.state)));
   if (barred !== undefined) return barred;

@@ -97,28 +97,70 @@ const appendIntent = async (
   }
 };
 
-/** `payment` holds the intent. */
+/** `payment` holds the intent. Never throws: recovery does what was not done. */
 const carryOut = async (
   deps: CommandDeps,
   request: OperationRequest,
   payment: LoadedPayment,
 ): Promise<Carried> => {
-  const { operationId } = request.command;
-  const early = await endEarly(deps, request, payment);
-  if (early !== 'go on') return early;
-  const begun = operationOf(payment, operationId);
-  if (begun.ended !== undefined) return { response: responseTo(payment, begun), payment };
+  const early = await orUnknown(deps, payment, NOT_ENDED, endEarly(deps, request, payment));
+  if (early !== undefined) return early;
   const called = await callProvider(deps, request, payment);
-  switch (called.outcome.outcome) {
-    case 'UNKNOWN': {
-      const operation = operationOf(called.payment, operationId);
-      return { response: responseTo(called.payment, operation), payment: called.payment };
+  const { operationId } = request.command;
+  const { outcome } = called;
+  switch (outcome.outcome) {
+    case 'UNKNOWN':
+      return carried(called.payment, operationId);
+    case 'ACTION_REQUIRED': {
+      const waiting = waitForShopper(deps, operationId, called.payment, outcome);
+      return orUnknown(deps, called.payment, NOT_WAITING, waiting);
     }
-    case 'ACTION_REQUIRED':
-      return waitForShopper(deps, operationId, called.payment, called.outcome);
-    default:
-      return record(deps, operationId, called, called.outcome);
+    default: {
+      const recording = record(deps, operationId, called, outcome);
+      return orUnknown(deps, called.payment, NOT_RECORDED, recording);
+    }
   }
+};
+
+const NOT_ENDED =
+  'nothing sent to the provider: the event store failed after the intent; recovery will end it';
+const NOT_WAITING =
+  'the event store failed after the provider asked for the shopper; recovery will ask again';
+const NOT_RECORDED =
+  'outcome not recorded: the event store failed; recovery will ask the provider for it';
+
+/** The response has to name the payment. */
+const orUnknown = <T>(
+  { logger }: CommandDeps,
+  payment: LoadedPayment,
+  failed: string,
+  work: Promise<T>,
+): Promise<T | Carried> =>
+  work.catch((error: unknown) => {
+    const { paymentId } = payment.state;
+    logger.error({ paymentId, err: error }, failed);
+    return { response: unknownOutcome(paymentId), payment };
+  });
+
+const carried = (payment: LoadedPayment, operationId: string): Carried => ({
+  response: responseTo(payment, operationOf(payment, operationId)),
+  payment,
+});
+
+/** Undefined where the provider is to be called. */
+const endEarly = async (
+  deps: CommandDeps,
+  { paymentId, mayGoOn, command: { operationId } }: OperationRequest,
+  payment: LoadedPayment,
+): Promise<Carried | undefined> => {
+  if (mayGoOn !== undefined && !(await mayGoOn())) {
+    if (!isProof(deps, operationOf(payment, operationId)))
+      return { response: unknownOutcome(paymentId), payment };
+    const notSent = { kind: 'record', operationId, outcome: 'NOT_SENT' } as const;
+    return { response: undefined, payment: await deps.paymentLog.record(payment, notSent) };
+  }
+  const hasEnded = operationOf(payment, operationId).ended !== undefined;
+  return hasEnded ? carried(payment, operationId) : undefined;
 };
 
 const responseWithoutIntent = (
@@ -148,40 +190,6 @@ const responseWithoutIntent = (
       return undefined;
   }
 };
-
-/** Never throws: the response has to name the payment, and recovery does what was not done. */
-const orUnknown = async <T>(
-  { logger }: CommandDeps,
-  payment: LoadedPayment,
-  failed: string,
-  work: () => Promise<T>,
-): Promise<T | Carried> => {
-  const { paymentId } = payment.state;
-  try {
-    return await work();
-  } catch (error) {
-    logger.error({ paymentId, err: error }, failed);
-    return { response: unknownOutcome(paymentId), payment };
-  }
-};
-
-const endEarly = (
-  deps: CommandDeps,
-  { paymentId, mayGoOn, command: { operationId } }: OperationRequest,
-  payment: LoadedPayment,
-): Promise<Carried | 'go on'> =>
-  orUnknown(
-    deps,
-    payment,
-    'nothing sent to the provider: the event store failed after the intent; recovery will end it',
-    async () => {
-      if (mayGoOn === undefined || (await mayGoOn())) return 'go on';
-      if (!isProof(deps, operationOf(payment, operationId)))
-        return { response: unknownOutcome(paymentId), payment };
-      const notSent = { kind: 'record', operationId, outcome: 'NOT_SENT' } as const;
-      return { response: undefined, payment: await deps.paymentLog.record(payment, notSent) };
-    },
-  );
 
 /**
  * True where NOT_SENT proves that nothing was carried out. An id under a key is derived, so a lost
@@ -239,55 +247,40 @@ const callProvider = async (
     : { outcome, payment, isTooLate };
 };
 
-const waitForShopper = (
+const waitForShopper = async (
   deps: CommandDeps,
   operationId: string,
-  payment: LoadedPayment,
+  before: LoadedPayment,
   required: ActionRequired,
-): Promise<Carried> =>
-  orUnknown(
-    deps,
-    payment,
-    'the event store failed after the provider asked for the shopper; recovery will ask again',
-    async () => {
-      const expiresAt = deps.inFlight.waitsUntil(required);
-      const command = { kind: 'authenticate', operationId, expiresAt } as const;
-      const after = await deps.paymentLog.record(payment, command);
-      const operation = operationOf(after, operationId);
-      return { response: actionRequired(after, operation, required.url), payment: after };
-    },
-  );
+): Promise<Carried> => {
+  const expiresAt = deps.inFlight.waitsUntil(required);
+  const command = { kind: 'authenticate', operationId, expiresAt } as const;
+  const payment = await deps.paymentLog.record(before, command);
+  const operation = operationOf(payment, operationId);
+  return { response: actionRequired(payment, operation, required.url), payment };
+};
 
 type Ended = Exclude<ProviderOutcome, ActionRequired | Unknown>;
 
-const record = (
+const record = async (
   deps: CommandDeps,
   operationId: string,
-  called: Called,
+  { payment: before, isTooLate }: Called,
   outcome: Ended,
-): Promise<Carried> =>
-  orUnknown(
-    deps,
-    called.payment,
-    'outcome not recorded: the event store failed; recovery will ask the provider for it',
-    async () => {
-      const command = { kind: 'record', operationId, ...outcome } as const;
-      const payment = await deps.paymentLog.record(called.payment, command);
-      const { paymentId, status } = payment.state;
-      const operation = operationOf(payment, operationId);
-      logOutcome(deps, paymentId, operation, outcome);
-      // It may have been captured or canceled elsewhere. In its turn, after the response.
-      if (outcome.outcome === 'DECLINED' && status === 'AUTHORIZED') void onNotice(deps, paymentId);
-      const response = responseTo(payment, operation);
-      // Nothing was charged, and the key is free for another token (gaps §14).
-      if (isFree(operation) && outcome.outcome === 'NOT_SENT' && outcome.reason === 'token_used')
-        return { response: tokenUsed(response, paymentId), payment };
-      return {
-        response: called.isTooLate ? storedTooLate(response, paymentId) : response,
-        payment,
-      };
-    },
-  );
+): Promise<Carried> => {
+  const command = { kind: 'record', operationId, ...outcome } as const;
+  const payment = await deps.paymentLog.record(before, command);
+  const { paymentId, status } = payment.state;
+  const operation = operationOf(payment, operationId);
+  logOutcome(deps, paymentId, operation, outcome);
+  // It may have been captured or canceled elsewhere. In its turn, after the response.
+  if (outcome.outcome === 'DECLINED' && status === 'AUTHORIZED') void onNotice(deps, paymentId);
+  const response = responseTo(payment, operation);
+  // Nothing was charged, and the key is free for another token (gaps §14).
+  if (isFree(operation) && outcome.outcome === 'NOT_SENT' && outcome.reason === 'token_used')
+    return { response: tokenUsed(response, paymentId), payment };
+  return { response: isTooLate ? storedTooLate(response, paymentId) : response, payment };
+};
 
 const tokenUsed = ({ seen }: CommandResponse, paymentId: string): CommandResponse => ({
   ...rejection('BUSINESS_RULE_VIOLATION', [

@@ -32,24 +32,37 @@ import {
 
 type Answered = { response: CommandResponse };
 
+/**
+ * An equal operation on the payment `begunOn` is unresolved. `join` gives its response; undefined where
+ * it was proven never carried out before this request had its turn.
+ */
+type Joined = { begunOn: string; join: () => Promise<CommandResponse | undefined> };
+
 /** Attempts under one key that follow each other by themselves. */
 const ATTEMPTS_MAX = 16;
 
 /**
- * Gives the response that `find` found, or takes up what is to be begun or joined: again where another
- * request was faster, and where the attempt met a fence of the lost log's, so that the next one is due
- * (gaps §8). Throws BudgetSpent.
+ * Gives the response that `find` found, or begins what is new: again where another request was faster,
+ * and where the attempt met a fence of the lost log's, so that the next one is due (gaps §8). `attempt`
+ * is 0 without a key. Throws BudgetSpent.
  */
-export async function* answerOrTakeUp<N extends { attempt: number }>(
+export async function* answerOrBegin<N extends { attempt: number }>(
   { isLevel }: Pick<CommandDeps, 'isLevel'>,
   budget: Budget,
-  find: () => Promise<Answered | N>,
-  takeUp: (next: N) => Steps<CommandResponse | undefined>,
+  find: () => Promise<Answered | Joined | N>,
+  begin: (next: N) => Steps<CommandResponse | undefined>,
 ): Steps<CommandResponse> {
   while (budget.leftMs() > 0) {
     const found = await find();
     if ('response' in found) return found.response;
-    const response = yield* takeUp(found);
+    if ('join' in found) {
+      yield { begunOn: found.begunOn };
+      const response = await found.join();
+      if (response !== undefined) return response;
+      yield undefined;
+      continue;
+    }
+    const response = yield* begin(found);
     const hasNext = found.attempt > 0 && found.attempt < ATTEMPTS_MAX && !isLevel();
     if (response !== undefined && !(hasNext && response.outcome === 'not_sent')) return response;
   }
@@ -67,13 +80,8 @@ const answerBy = (
   return earlier.ended && { response: replayed(responseTo(payment, earlier)) };
 };
 
-/**
- * `attempt` is 0 without a key. `freed`: the payment whose create was proven never carried out.
- * `joins`: the payment of an equal create that is unresolved.
- */
-export type NextCreate =
-  | (CreateIds & { attempt: number; freed?: LoadedPayment | undefined; joins?: undefined })
-  | { attempt: 0; joins: string };
+/** `freed`: the payment whose create was proven never carried out. */
+export type NextCreate = CreateIds & { attempt: number; freed?: LoadedPayment | undefined };
 
 type CreateAsked = {
   sender: Sender;
@@ -86,33 +94,23 @@ export const findCreate = async (
   deps: CommandDeps,
   asked: CreateAsked,
   key: string | undefined,
-): Promise<Answered | NextCreate> => {
+): Promise<Answered | Joined | NextCreate> => {
   if (key !== undefined) return findCreateUnder(deps, asked, key);
-  const joins = equalCreate(deps, asked.command);
-  return joins === undefined
+  const begunOn = equalCreate(deps, asked.command);
+  return begunOn === undefined
     ? { attempt: 0, paymentId: newPaymentId(), operationId: newOperationId() }
-    : { attempt: 0, joins };
+    : { begunOn, join: () => joinCreate(deps, begunOn, asked.budget) };
 };
 
-/** Undefined where the create was proven never carried out before this request had its turn. */
-export async function* joinCreate(
-  deps: CommandDeps,
-  paymentId: string,
-  budget: Budget,
-): Steps<CommandResponse | undefined> {
-  yield { begunOn: paymentId };
-  const response = await deps.queues.run(paymentId, async () => {
+const joinCreate = (deps: CommandDeps, paymentId: string, budget: Budget) =>
+  deps.queues.run(paymentId, async () => {
     const before = await waitForInFlight(deps, paymentId, 'store', budget);
     // A create may have its outcome already: the unresolved index drops it then.
     const payment = await deps.unresolved.resolve(paymentId);
     if (before === undefined || payment === undefined) throw notInLog(paymentId);
-    return isFree(createOf(before.state))
-      ? undefined
-      : responseTo(payment, createOf(payment.state));
+    const isGone = isFree(createOf(before.state));
+    return isGone ? undefined : responseTo(payment, createOf(payment.state));
   });
-  if (response === undefined) yield undefined;
-  return response;
-}
 
 const equalCreate = (
   { unresolved }: CommandDeps,
@@ -143,7 +141,7 @@ const attemptUnder = async (
   asked: CreateAsked,
   by: Identities,
   key: string,
-): Promise<Answered | Exclude<NextCreate, { joins: string }>> => {
+): Promise<Answered | NextCreate> => {
   let freed: LoadedPayment | undefined;
   for (let attempt = 1; asked.budget.leftMs() > 0; attempt += 1) {
     const ids = createIdsUnder(by, asked.sender.merchantId, key, attempt);
@@ -189,76 +187,60 @@ export type ChangeAsked = {
   sender: Sender;
   change: Change;
   key: string | undefined;
+  request: Recognised;
   budget: Budget;
 };
 
-/**
- * `attempt` is 0 without a key. `freed`: the operation under it that was proven never carried out.
- * `joins`: an equal operation that is unresolved; it is not running, for this is its turn.
- */
+/** `freed`: the operation under the key that was proven never carried out. */
 export type NextChange = {
   attempt: number;
   payment: LoadedPayment;
-  freed?: Operation | undefined;
-  joins?: Operation;
+  freed: Operation | undefined;
 };
 
 /**
- * The latest operation under the key or its next attempt; without a key an equal unresolved one, or a
- * new one. Call it in the payment's turn. Throws BudgetSpent.
+ * The latest operation under the key or its next attempt; without a key an equal unresolved one (not
+ * running, for this is its turn), or a new one. Call it in the payment's turn. Throws BudgetSpent.
  */
 export const findChange = async (
   deps: CommandDeps,
-  { change, key, budget }: ChangeAsked,
-  request: Recognised,
-): Promise<Answered | NextChange> => {
-  const { paymentId } = change;
+  { change, key, request, budget }: ChangeAsked,
+): Promise<Answered | Joined | NextChange> => {
+  const { paymentId, kind } = change;
+  const { unresolved, inFlight } = deps;
   // A replay is only ever given from a stream just read; a new operation is protected by its revision.
   const from = key !== undefined || deps.sharedStore ? 'store' : 'cache';
   const found = await waitForInFlight(deps, paymentId, from, budget);
   if (found === undefined) throw notInLog(paymentId);
-  const joins = key === undefined ? equalChange(found, change, request) : undefined;
-  if (joins !== undefined) return { attempt: 0, payment: found, joins };
+  const open = unresolvedOperations(found.state);
+  const resolve = async () => (await unresolved.resolve(paymentId)) ?? found;
+  const equal = open.find((one) => one.kind === kind && isOfSameRequest(one, request));
+  // It gets that operation's response, also where it turns out never carried out.
+  if (key === undefined && equal !== undefined)
+    return { begunOn: paymentId, join: async () => responseNow(await resolve(), equal) };
   const last = operationUnder(found.state, request);
   const known = last && answerBy(found, last, request);
   if (known !== undefined && known !== 'free') return known;
-  const isOpen = unresolvedOperations(found.state).some((one) => !deps.inFlight.isWaiting(one));
-  const payment = (isOpen ? await deps.unresolved.resolve(paymentId) : undefined) ?? found;
+  const payment = open.every(inFlight.isWaiting) ? found : await resolve();
   if (last !== undefined && known === undefined) {
-    const operation = operationOf(payment, last.operationId);
-    const answer = answerBy(payment, operation, request);
-    if (answer !== 'free') return answer ?? { response: responseTo(payment, operation) };
+    const answer = answerBy(payment, operationOf(payment, last.operationId), request);
+    if (answer !== 'free') return answer ?? { response: responseNow(payment, last) };
   }
   const attempts = payment.state.operations.filter((one) => isUnderKeyOf(one, request)).length;
   const attempt = key === undefined ? 0 : attempts + 1;
   return { attempt, payment, freed: operationUnder(payment.state, request) };
 };
 
-/** It gets that operation's response, also where it turns out never carried out. */
-export async function* joinChange(
-  { unresolved }: CommandDeps,
-  found: LoadedPayment,
-  { operationId }: Operation,
-): Steps<CommandResponse> {
-  const { paymentId } = found.state;
-  yield { begunOn: paymentId };
-  const payment = (await unresolved.resolve(paymentId)) ?? found;
-  return responseTo(payment, operationOf(payment, operationId));
-}
-
-const equalChange = (
-  { state }: LoadedPayment,
-  { kind }: Change,
-  request: Recognised,
-): Operation | undefined =>
-  unresolvedOperations(state).find((o) => o.kind === kind && isOfSameRequest(o, request));
+const responseNow = (payment: LoadedPayment, { operationId }: Operation): CommandResponse =>
+  responseTo(payment, operationOf(payment, operationId));
 
 export const changeRequestOf = (
   { identities }: Pick<CommandDeps, 'identities'>,
-  { sender: { merchantId }, change, key }: ChangeAsked,
+  { merchantId }: Sender,
+  { kind, paymentId, amountMinor, reason }: Change,
+  key: string | undefined,
 ): Recognised =>
   recognisedBy(identities, (by) => {
-    const { kind, paymentId, amountMinor, reason } = change;
     const fields = { amount: amountMinor ?? null, reason: reason ?? null };
     const fingerprint = by.fingerprintOf({ route: kind, paymentId, ...fields });
     if (key === undefined) return { fingerprint };
@@ -297,13 +279,10 @@ const unresolvedUnder = (
 
 /** The unresolved operation under the request's key, as far as memory tells (gaps §8). */
 export const earlierChange = (
-  deps: CommandDeps,
-  asked: ChangeAsked,
+  { paymentLog, inFlight }: CommandDeps,
+  { change: { paymentId }, request }: ChangeAsked,
 ): EarlierOperation | undefined => {
-  const { paymentId } = asked.change;
-  const payment = deps.paymentLog.peek(paymentId);
-  if (payment === undefined) return undefined;
-  const request = changeRequestOf(deps, asked);
-  const operation = unresolvedOperations(payment.state).find((o) => isUnderKeyOf(o, request));
-  return operation && { paymentId, mayRun: deps.inFlight.mayRun(payment, operation) };
+  const payment = paymentLog.peek(paymentId);
+  const operation = unresolvedOperations(payment?.state).find((o) => isUnderKeyOf(o, request));
+  return payment && operation && { paymentId, mayRun: inFlight.mayRun(payment, operation) };
 };

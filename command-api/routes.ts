@@ -34,7 +34,7 @@ import {
   type ReconcileDeps,
   type ReconcilePaymentDeps,
 } from './reconcile/routes.ts';
-import { type ChangeKind, earlierChange, earlierCreate } from './repeats.ts';
+import { type ChangeKind, changeRequestOf, earlierChange, earlierCreate } from './repeats.ts';
 import {
   CaptureRequest,
   type ChangeContent,
@@ -218,7 +218,9 @@ const changeFor = async (
   if (request.reason !== undefined && looksLikeCard(request.reason)) api.onOtherCard(sender);
   const readOnly = await api.providerAhead.readOnly();
   if (readOnly !== undefined) return rejectReadOnly(reply, readOnly);
-  const asked = { sender, change: { kind, paymentId, ...request }, key, budget };
+  const change = { kind, paymentId, ...request };
+  const recognised = changeRequestOf(api.commands, sender, change, key);
+  const asked = { sender, change, key, request: recognised, budget };
   return respondInBudget(api, reply, {
     command: kind,
     budget,

@@ -11,10 +11,10 @@ import {
 import { createTurns } from '../../shared/runtime/fair-turns.ts';
 
 /** `too early`: a call may still run elsewhere. `waiting`: for the shopper. */
-export type Attempted =
-  | { kind: 'unresolved' }
+export type Attempted<T> =
   | { kind: 'resolved' }
-  | { kind: 'too early' | 'waiting'; leftMs: number };
+  | { kind: 'unresolved'; known: T }
+  | { kind: 'too early' | 'waiting'; leftMs: number; known: T };
 
 export type FailedAttempt = { attempts: number; nextAttemptMs: number; error?: unknown };
 
@@ -26,8 +26,9 @@ type RetrySchedulesOptions<T> = {
   startTimer?: StartTimer;
   /** What is known of a payment whose schedule begins. */
   unknown: T;
-  attempt(paymentId: string): Promise<Attempted>;
-  onFailed(paymentId: string, failed: FailedAttempt): void;
+  /** A false `goOn` ends it between two questions. */
+  attempt(paymentId: string, known: T, goOn: () => boolean): Promise<Attempted<T>>;
+  onFailed(paymentId: string, failed: FailedAttempt, known: T): void;
 };
 
 const HOUR_MS = 3_600_000;
@@ -71,7 +72,7 @@ export const createRetrySchedules = <T>(options: RetrySchedulesOptions<T>) => {
     const { attempts } = schedule;
     const nextAttemptMs = jittered(options.delaysMs[attempts - 1] ?? HOUR_MS, NARROW_JITTER);
     attemptIn(paymentId, schedule, nextAttemptMs);
-    options.onFailed(paymentId, { attempts, nextAttemptMs, error });
+    options.onFailed(paymentId, { attempts, nextAttemptMs, error }, schedule.known);
   };
 
   const lookLater = (paymentId: string, schedule: Schedule<T>, leftMs: number): void => {
@@ -85,14 +86,16 @@ export const createRetrySchedules = <T>(options: RetrySchedulesOptions<T>) => {
   const attemptNow = async (paymentId: string, schedule: Schedule<T>): Promise<void> => {
     if (schedules.get(paymentId) !== schedule || stopped) return;
     schedule.queued = false;
-    const attempted = await options.attempt(paymentId).catch((error: unknown) => ({ error }));
+    const attempting = options.attempt(paymentId, schedule.known, () => !stopped);
+    const attempted = await attempting.catch((error: unknown) => ({ error }));
     // Begun anew, or ended, meanwhile: this attempt decides nothing.
     if (schedules.get(paymentId) !== schedule || schedule.queued || stopped) return;
     if ('error' in attempted) return attemptLater(paymentId, schedule, attempted.error);
+    if (attempted.kind === 'resolved') return end(paymentId);
+    schedule.known = attempted.known;
     if (attempted.kind === 'waiting') return lookLater(paymentId, schedule, attempted.leftMs);
     schedule.looks = undefined;
-    if (attempted.kind === 'resolved') end(paymentId);
-    else if (attempted.kind === 'unresolved') attemptLater(paymentId, schedule);
+    if (attempted.kind === 'unresolved') attemptLater(paymentId, schedule);
     else attemptIn(paymentId, schedule, attempted.leftMs + jittered(PAST_FLIGHT_MS, NARROW_JITTER));
   };
 
@@ -146,8 +149,6 @@ export const createRetrySchedules = <T>(options: RetrySchedulesOptions<T>) => {
       for (const [paymentId, schedule] of schedules)
         if (schedule.looks === undefined) enqueue(paymentId, schedule);
     },
-    /** Until the stop. */
-    goOn: (): boolean => !stopped,
     get: (paymentId: string): Schedule<T> | undefined => schedules.get(paymentId),
     entries: () => schedules.entries(),
     /** What is known stays. */

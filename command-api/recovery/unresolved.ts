@@ -146,36 +146,20 @@ const logFailed = (
     );
 };
 
-type Recovery = UnresolvedDeps & { schedules: ReturnType<typeof createRetrySchedules<Known>> };
-
-const note = ({ schedules, inFlight, providers }: Recovery, payment: LoadedPayment): void => {
-  const schedule = schedules.get(payment.state.paymentId);
-  if (schedule === undefined) return;
+const knownOf = (
+  { inFlight, providers }: Pick<UnresolvedDeps, 'inFlight' | 'providers'>,
+  payment: LoadedPayment,
+): Known => {
   const operations = knownOperations(payment, inFlight, providers);
   const isCreate = operations.some(
     ({ operation, state }) => operation === 'create' && state === 'UNRESOLVED',
   );
   const { identity } = createOf(payment.state);
-  schedule.known = { operations, fingerprint: isCreate ? identity.fingerprint : undefined };
-};
-
-const update = (recovery: Recovery, paymentId: string, payment?: LoadedPayment): void => {
-  if (payment === undefined || isDone(payment.state)) recovery.schedules.end(paymentId);
-  else note(recovery, payment);
-};
-
-const resolve = async (
-  recovery: Recovery,
-  paymentId: string,
-  goOn = () => true,
-): Promise<LoadedPayment | undefined> => {
-  const payment = await resolveByAsking(recovery, paymentId, goOn);
-  update(recovery, paymentId, payment);
-  return payment;
+  return { operations, fingerprint: isCreate ? identity.fingerprint : undefined };
 };
 
 /** How long the shopper may still come; undefined where none is waited for. */
-const waitsMsOf = ({ inFlight, nowMs }: Recovery, { state }: LoadedPayment) => {
+const waitsMsOf = ({ inFlight, nowMs }: AskDeps, { state }: LoadedPayment) => {
   const { waitsUntil } = unresolvedOperations(state).find(inFlight.isWaiting) ?? {};
   return waitsUntil === undefined ? undefined : Date.parse(waitsUntil) - nowMs();
 };
@@ -184,23 +168,26 @@ const waitsMsOf = ({ inFlight, nowMs }: Recovery, { state }: LoadedPayment) => {
 const isForeign = (error: unknown): boolean =>
   error instanceof UnreadableStream && error.before.length === 0 && error.message.endsWith(FOREIGN);
 
-const attempt = async (recovery: Recovery, paymentId: string): Promise<Attempted> => {
-  const { queues, schedules, inFlight } = recovery;
-  const { goOn } = schedules;
-  const resolving = queues.run(paymentId, () => resolve(recovery, paymentId, goOn));
-  let payment = await resolving.catch((error: unknown) => {
-    const isGone = error instanceof StreamNotWhole && schedules.get(paymentId)?.known.isOnlyParked;
-    if (isGone || isForeign(error)) return undefined;
+const attempt = async (
+  deps: UnresolvedDeps,
+  paymentId: string,
+  { isOnlyParked }: Known,
+  goOn: () => boolean,
+): Promise<Attempted<Known>> => {
+  const resolving = deps.queues.run(paymentId, () => resolveByAsking(deps, paymentId, goOn));
+  const resolved = await resolving.catch((error: unknown) => {
+    if ((error instanceof StreamNotWhole && isOnlyParked) || isForeign(error)) return undefined;
     throw error;
   });
-  if (payment === undefined) return { kind: 'resolved' };
-  const waitsMs = waitsMsOf(recovery, payment);
-  if (waitsMs !== undefined) return { kind: 'waiting', leftMs: waitsMs };
-  payment = await confirmByAsking(recovery, payment, goOn);
-  update(recovery, paymentId, payment);
+  if (resolved === undefined) return { kind: 'resolved' };
+  const waitsMs = waitsMsOf(deps, resolved);
+  if (waitsMs !== undefined)
+    return { kind: 'waiting', leftMs: waitsMs, known: knownOf(deps, resolved) };
+  const payment = await confirmByAsking(deps, resolved, goOn);
   if (isDone(payment.state)) return { kind: 'resolved' };
-  const leftMs = inFlight.leftMs(payment);
-  return leftMs > 0 ? { kind: 'too early', leftMs } : { kind: 'unresolved' };
+  const known = knownOf(deps, payment);
+  const leftMs = deps.inFlight.leftMs(payment);
+  return leftMs > 0 ? { kind: 'too early', leftMs, known } : { kind: 'unresolved', known };
 };
 
 export const createUnresolved = (deps: UnresolvedDeps) => {
@@ -209,11 +196,25 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
     ...deps,
     looksMs: (merchant) => (deps.givesNotices(merchant) ? LOOKS_BESIDE_NOTICES_MS : LOOKS_MS),
     unknown: { operations: [] },
-    attempt: (paymentId) => attempt(recovery, paymentId),
-    onFailed: (paymentId, failed) =>
-      logFailed(deps, paymentId, schedules.get(paymentId)?.known.operations ?? [], failed),
+    attempt: (paymentId, known, goOn) => attempt(deps, paymentId, known, goOn),
+    onFailed: (paymentId, failed, { operations }) => logFailed(deps, paymentId, operations, failed),
   });
-  const recovery: Recovery = { ...deps, schedules };
+
+  const note = (paymentId: string, payment: LoadedPayment): void => {
+    const schedule = schedules.get(paymentId);
+    if (schedule !== undefined) schedule.known = knownOf(deps, payment);
+  };
+
+  const update = (paymentId: string, payment?: LoadedPayment): void => {
+    if (payment === undefined || isDone(payment.state)) schedules.end(paymentId);
+    else note(paymentId, payment);
+  };
+
+  const resolve = async (paymentId: string): Promise<LoadedPayment | undefined> => {
+    const payment = await resolveByAsking(deps, paymentId, () => true);
+    update(paymentId, payment);
+    return payment;
+  };
 
   const list = (): UnresolvedOperation[] =>
     [...schedules.entries()].flatMap(([, { known, attempts, nextAttemptAtMs }]) => {
@@ -225,10 +226,10 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
   return {
     /** An operation ended here without a recorded outcome. An equal create joins `payment` from now on. */
     add: (paymentId: string, operationId: string, payment: LoadedPayment | undefined): void => {
-      const waitsMs = payment && waitsMsOf(recovery, payment);
+      const waitsMs = payment && waitsMsOf(deps, payment);
       schedules.beginAnew(paymentId, payment?.state.merchantId ?? '', waitsMs);
       inFlight.sawEnd(operationId);
-      if (payment !== undefined) note(recovery, payment);
+      if (payment !== undefined) note(paymentId, payment);
     },
     track: (paymentId: string, isOnlyParked = false, merchantId = ''): void => {
       // operate.ts adds what a live call leaves unknown; the next sweep looks again at the others.
@@ -237,14 +238,14 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
       const schedule = isLive ? schedules.get(paymentId) : schedules.begin(paymentId, merchantId);
       if (schedule !== undefined) schedule.known = { ...schedule.known, isOnlyParked };
     },
-    update: (paymentId: string, payment?: LoadedPayment) => update(recovery, paymentId, payment),
-    resolve: (paymentId: string) => resolve(recovery, paymentId),
+    update,
+    resolve,
     /** The same once no call runs on it. Throws BudgetSpent. */
     resolveInTurn: (paymentId: string, budget: Budget): Promise<LoadedPayment | undefined> =>
       queues.run(paymentId, async () => {
         const payment = await waitForInFlight(deps, paymentId, 'store', budget);
         const isOpen = unresolvedOperations(payment?.state).length > 0;
-        return isOpen ? resolve(recovery, paymentId) : payment;
+        return isOpen ? resolve(paymentId) : payment;
       }),
     dropResolved: async (stillUnresolved: ReadonlySet<string>): Promise<void> => {
       for (const { paymentId } of list()) {

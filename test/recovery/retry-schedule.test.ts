@@ -5,7 +5,10 @@ import { manualClock } from '../support/manual-clock.ts';
 import { until } from '../support/until.ts';
 
 describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
-  const retrySchedulesOver = (attempt: (id: string) => Promise<Attempted>, delaysMs: number[]) => {
+  const retrySchedulesOver = (
+    attempt: (id: string) => Promise<Attempted<object>>,
+    delaysMs: number[],
+  ) => {
     const failed: { attempts: number; nextAttemptMs: number }[] = [];
     const clock = manualClock();
     const onFailed = (_id: string, step: { attempts: number; nextAttemptMs: number }) =>
@@ -25,7 +28,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
     const tried: number[] = [];
     const { failed, clock, retrySchedules } = retrySchedulesOver(async () => {
       tried.push(clock.nowMs());
-      return { kind: 'unresolved' };
+      return { kind: 'unresolved', known: {} };
     }, [20, 60, 40]);
     retrySchedules.begin('pay_1', 'm_1');
     await clock.advance(140);
@@ -44,7 +47,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
 
   test('each wait has a jitter of its own: payments that failed together are not looked up together', async () => {
     const { failed, retrySchedules } = retrySchedulesOver(
-      async () => ({ kind: 'unresolved' }),
+      async () => ({ kind: 'unresolved', known: {} }),
       [10_000],
     );
     for (let n = 0; n < 40; n++) retrySchedules.begin(`pay_${n}`, `m_${n}`);
@@ -72,7 +75,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
 
   test('another unresolved operation of the payment begins the retry schedule again, at once', async () => {
     const { failed, clock, retrySchedules } = retrySchedulesOver(
-      async () => ({ kind: 'unresolved' }),
+      async () => ({ kind: 'unresolved', known: {} }),
       [600_000],
     );
     retrySchedules.begin('pay_1', 'm_1');
@@ -107,7 +110,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
         most = Math.max(most, ++running);
         await new Promise((resolve) => setImmediate(resolve));
         running -= 1;
-        return isAway ? { kind: 'unresolved' } : { kind: 'resolved' };
+        return isAway ? { kind: 'unresolved', known: {} } : { kind: 'resolved' };
       },
       [600_000],
     );
