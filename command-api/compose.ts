@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { openCheckRecord } from '../shared/check-record.ts';
@@ -35,7 +36,7 @@ import { followLogTail, type LogTail } from './recovery/log-tail.ts';
 import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
 import { createUnresolved } from './recovery/unresolved.ts';
 import { askAboutUntold, openElsewhereLook, untoldDisputes } from './recovery/untold.ts';
-import type { Waiting } from './request-budget.ts';
+import { BudgetSpent } from './request-budget.ts';
 import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
 import { givesNotices, stripeNoticesOf } from './stripe-notices.ts';
 
@@ -182,18 +183,21 @@ const openParts = (options: CommandSideOptions) => {
     verifyEveryMs: config.verifyEveryMs,
     unresolvedAfterMs: options.unresolvedAfterMs ?? UNRESOLVED_AFTER_MS,
   });
-  const waiting: Waiting = new Set();
-  const opened = { provider, providerAhead, commands, reconciling, attention, waiting };
+  const stopping = new AbortController();
+  // Each request listens to it.
+  setMaxListeners(0, stopping.signal);
+  const opened = { provider, providerAhead, commands, reconciling, attention, stopping };
   return { ...options, ...opened };
 };
 
 type Parts = ReturnType<typeof openParts>;
 
 const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): void => {
-  const { config, store, readModels, providerAhead, commands, attention, waiting, log } = parts;
+  const { config, store, readModels, providerAhead, commands, attention, stopping, log } = parts;
   const { reconciling, webhooks, metrics } = parts;
   registerRoutes(app, authHooks, COMMAND_ROUTES, {
-    ...{ store, readModels, providerAhead, commands, waiting },
+    ...{ store, readModels, providerAhead, commands },
+    stopping: stopping.signal,
     onCommand: (command, outcome, seconds) => {
       metrics.commands.inc({ command, outcome });
       metrics.commandSeconds.observe({ command }, seconds);
@@ -216,7 +220,7 @@ const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): voi
 export const openCommandSide = (options: CommandSideOptions) => {
   const parts = openParts(options);
   const { config, store, readModels, metrics, provider, providerAhead, reconciling } = parts;
-  const { commands, waiting } = parts;
+  const { commands, stopping } = parts;
   const { inFlight, unresolved, logger } = commands;
   let stoppingSinceMs: number | undefined;
   let sweep: Sweep | undefined;
@@ -262,9 +266,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
       if (config.drainMs === 0) endAsking();
       else setTimeout(endAsking, config.drainMs).unref();
       // A provider call may outlast the stop: its request is answered with an unknown outcome.
-      setTimeout(() => {
-        for (const { end } of waiting) end?.();
-      }, RESPONSES_MS_MAX).unref();
+      setTimeout(() => stopping.abort(new BudgetSpent()), RESPONSES_MS_MAX).unref();
     },
     /** After the server is closed. The next start finds what takes longer: it has its intent. */
     stop: async (): Promise<void> => {

@@ -1,4 +1,5 @@
 /** The deadline of one request, and how far it came by then. */
+import { within } from '../shared/runtime/back-off.ts';
 import type { Queues } from '../shared/runtime/scheduling.ts';
 
 /** The time one request may take, waits included (gaps §11, `REQUEST_BUDGET_MS`). */
@@ -24,29 +25,17 @@ export const startBudget = (totalMs: number, startMs: number = performance.now()
   };
 };
 
-/** The requests that wait. A stop ends each wait, and nothing is tried again then. */
-export type Waiting = Set<{ end?: (() => void) | undefined }>;
-
+/** Throws BudgetSpent at the deadline, or at the stop, whose reason that is; nothing begins then. */
 export const withinBudget = async <T>(
   task: Promise<T>,
   budget: Budget,
-  waiting: Waiting,
+  stopping?: AbortSignal,
 ): Promise<T> => {
-  const { promise: spent, reject } = Promise.withResolvers<never>();
-  const end = (): void => {
-    budget.end();
-    reject(new BudgetSpent());
-  };
-  const timer = setTimeout(end, budget.leftMs());
-  const wait: { end?: (() => void) | undefined } = { end };
-  waiting.add(wait);
   try {
-    return await Promise.race([task, spent]);
-  } finally {
-    clearTimeout(timer);
-    waiting.delete(wait);
-    // A grown set may hold its members until a full collection (ADR-0112): this one lets go of the task.
-    wait.end = undefined;
+    return await within(budget.leftMs(), task, () => new BudgetSpent(), stopping);
+  } catch (error) {
+    if (error instanceof BudgetSpent) budget.end();
+    throw error;
   }
 };
 

@@ -21,7 +21,6 @@ import {
   BudgetSpent,
   type Reached,
   type Steps,
-  type Waiting,
   withinBudget,
 } from './request-budget.ts';
 
@@ -169,8 +168,8 @@ export const replayed = (response: CommandResponse): CommandResponse => ({
 
 export type RespondDeps = {
   readModels: Pick<ReadModelsReader, 'waitForRevision'>;
-  /** A stop ends their waits before their connections are cut. */
-  waiting: Waiting;
+  /** A stop ends what requests wait for before their connections are cut. */
+  stopping: AbortSignal;
   onCommand(command: string, outcome: CommandResponse['outcome'], seconds: number): void;
 };
 
@@ -199,7 +198,7 @@ export const respondInBudget = async (
   const { command, budget } = commanded;
   const { request } = reply;
   const startedAt = performance.now();
-  const response = await responseOf(commanded, api.waiting, reply);
+  const response = await responseOf(commanded, api.stopping, reply);
   if (response.status === statusOf('SERVICE_UNAVAILABLE'))
     request.paymentOutcome = response.paymentOutcome ?? request.paymentOutcome;
   // It becomes a 503 where the wait for the read models fails.
@@ -236,7 +235,7 @@ const outOfTurn = (earlier: EarlierOperation | undefined): CommandResponse => {
 
 const responseOf = async (
   { steps, budget, earlier }: Commanded,
-  waiting: Waiting,
+  stopping: AbortSignal,
   { request }: FastifyReply,
 ): Promise<CommandResponse> => {
   let reached = undefined as Reached;
@@ -253,7 +252,7 @@ const responseOf = async (
     throw error;
   };
   try {
-    return await withinBudget(takeSteps().catch(failed), budget, waiting);
+    return await withinBudget(takeSteps().catch(failed), budget, stopping);
   } catch (error) {
     // The append and the budget end at one time: whichever comes first, it means the same.
     if (error instanceof AppendOutcomeUnknown || reached === 'appending') return storedOrNot();

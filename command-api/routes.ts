@@ -35,6 +35,7 @@ import {
   type ReconcilePaymentDeps,
 } from './reconcile/routes.ts';
 import { type ChangeKind, changeRequestOf, earlierChange, earlierCreate } from './repeats.ts';
+import { readCreate } from './request/payment-request.ts';
 import {
   CaptureRequest,
   type ChangeContent,
@@ -42,7 +43,6 @@ import {
   parseRefund,
   RefundRequest,
   readChange,
-  readCreate,
   readVoid,
 } from './request/read-request.ts';
 import { PaymentRequest } from './request/schemas.ts';

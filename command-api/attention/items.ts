@@ -36,10 +36,9 @@ import { onError } from '../../shared/runtime/error-text.ts';
 import { crockford } from '../../shared/runtime/ids.ts';
 import { merchantsWithEndpoints, readableEndpoints } from '../../shared/webhooks/endpoint-log.ts';
 import type { CommandDeps } from '../deps.ts';
-import { listUnresolved } from '../operator/list-unresolved.ts';
 import type { Misconfigured } from '../provider/resilience.ts';
 import type { ProviderAhead } from '../provider-ahead/provider-ahead.ts';
-import type { UnresolvedOperation } from '../recovery/unresolved.ts';
+import { listUnresolved, type UnresolvedOperation } from '../recovery/unresolved.ts';
 import type { BarredLook } from '../recovery/untold.ts';
 import type { AttentionItem, AttentionReason } from './contract.ts';
 

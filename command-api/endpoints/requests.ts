@@ -28,7 +28,7 @@ import { isWanted, SUBSCRIBABLE_TYPES } from '../../shared/webhooks/message.ts';
 import { endpointKey, secretTextOf, type WebhookSecret } from '../../shared/webhooks/signer.ts';
 import type { CommandDeps } from '../deps.ts';
 import { recognisedBy } from '../idempotency.ts';
-import { BudgetSpent, startBudget, type Waiting, withinBudget } from '../request-budget.ts';
+import { BudgetSpent, startBudget, withinBudget } from '../request-budget.ts';
 import { KEY_REUSED } from '../responses.ts';
 import type { AttemptParameters, WebhookEndpoint } from './contract.ts';
 
@@ -41,7 +41,7 @@ export type WebhookDeps = {
   };
   commands: Pick<CommandDeps, 'identities'>;
   requestBudgetMs: number;
-  waiting: Waiting;
+  stopping?: AbortSignal;
 };
 export type Webhooks = WebhookDeps['webhooks'];
 
@@ -108,13 +108,17 @@ const rejectOutcome = (
 };
 
 /** `show` makes the body of the response to what is stored. */
+type Commanded = {
+  command: EndpointCommand;
+  keyed?: Keyed<object>;
+  show: (stored: Stored) => object | Promise<object>;
+};
+
 export const handled = async (
-  { webhooks, commands, requestBudgetMs, waiting }: WebhookDeps,
+  { webhooks, commands, requestBudgetMs, stopping }: WebhookDeps,
   { principal, arrivedAtMs }: Arrived,
-  command: EndpointCommand,
   reply: FastifyReply,
-  show: (stored: Stored) => object | Promise<object>,
-  keyed?: Keyed<object>,
+  { command, keyed, show }: Commanded,
 ): Promise<FastifyReply> => {
   const { merchantId } = principal;
   const context = contextOf(senderOf(principal, reply));
@@ -124,7 +128,7 @@ export const handled = async (
   const { store } = webhooks;
   const task = handleEndpointCommand(store, merchantId, command, context, budget, request);
   try {
-    const outcome = await withinBudget(task, budget, waiting);
+    const outcome = await withinBudget(task, budget, stopping);
     if (outcome.kind !== 'stored') return rejectOutcome(outcome, command, reply);
     if (outcome.isRepeat) reply.header('idempotent-replayed', 'true');
     return sendJson(reply, await show(outcome));

@@ -23,8 +23,13 @@ import {
   readEndpoints,
 } from '../../shared/webhooks/endpoint-log.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
-import { BODY_NOT_OBJECT, invalid, isObject, withoutNulls } from '../request/json.ts';
-import { parseIdempotencyKey } from '../request/read-request.ts';
+import {
+  BODY_NOT_OBJECT,
+  invalid,
+  isObject,
+  parseIdempotencyKey,
+  withoutNulls,
+} from '../request/json.ts';
 import * as contract from './contract.ts';
 import {
   currentEndpointBody,
@@ -146,7 +151,7 @@ export const WEBHOOK_ROUTES = {
       };
       const command = { kind: 'create', endpoint } as const;
       const show = (done: Stored) => withSecret(webhooks, done.endpoint);
-      return handled(api, input, command, reply.code(201), show, content);
+      return handled(api, input, reply.code(201), { command, show, keyed: content });
     }),
   }),
   listWebhookEndpoints: route({
@@ -183,7 +188,7 @@ export const WEBHOOK_ROUTES = {
       const end = await webhooks.store.end();
       const url = content.url && writtenUrl(content.url);
       const command = { kind: 'change', endpointId, end, ...content, url } as const;
-      return handled(api, input, command, reply, show);
+      return handled(api, input, reply, { command, show });
     }),
   }),
   deleteWebhookEndpoint: route({
@@ -192,7 +197,7 @@ export const WEBHOOK_ROUTES = {
     handle: commanding(async (api, input, reply) => {
       const { endpointId } = input;
       const show = await bodyAfter(api.webhooks, endpointId);
-      return handled(api, input, { kind: 'delete', endpointId }, reply, show);
+      return handled(api, input, reply, { command: { kind: 'delete', endpointId }, show });
     }),
   }),
   rotateWebhookSecret: route({
@@ -217,7 +222,7 @@ export const WEBHOOK_ROUTES = {
       const oldExpiresAt = new Date(expiresMs).toISOString();
       const command = { kind: 'rotate', endpointId, oldExpiresAt } as const;
       const show = (done: Stored) => withSecret(webhooks, done.endpoint, delivery);
-      return handled(api, input, command, reply, show, content);
+      return handled(api, input, reply, { command, show, keyed: content });
     }),
   }),
   testWebhookEndpoint: route({
@@ -231,7 +236,7 @@ export const WEBHOOK_ROUTES = {
       const { endpointId, content } = input;
       const command = { kind: 'test', endpointId } as const;
       const show = ({ events }: Stored) => ({ eventId: events.at(-1)?.id });
-      return handled(api, input, command, reply.code(202), show, content);
+      return handled(api, input, reply.code(202), { command, show, keyed: content });
     }),
   }),
   resendWebhookEvents: route({
@@ -267,7 +272,7 @@ export const WEBHOOK_ROUTES = {
         ...(since !== undefined && { since }),
         ...(event !== undefined && { event }),
       } as const;
-      return handled(api, input, command, reply.code(202), show, content);
+      return handled(api, input, reply.code(202), { command, show, keyed: content });
     }),
   }),
   listWebhookAttempts: route({

@@ -4,7 +4,7 @@
  * each payment asks the provider until it is definite.
  */
 import { FOREIGN } from '../../shared/event-store/chain.ts';
-import { StreamNotWhole, UnreadableStream } from '../../shared/event-store/errors.ts';
+import { asUnreadable, StreamNotWhole, UnreadableStream } from '../../shared/event-store/errors.ts';
 import {
   createOf,
   isOtherProvider,
@@ -14,12 +14,18 @@ import {
   unconfirmedOperations,
   unresolvedOperations,
 } from '../../shared/payment/state.ts';
+import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { StartTimer } from '../../shared/runtime/back-off.ts';
 import { type InFlight, intentTimeOf, waitForInFlight } from '../in-flight.ts';
-import type { LoadedPayment } from '../payment-log.ts';
+import type { LoadedPayment, PaymentLog } from '../payment-log.ts';
 import type { Budget } from '../request-budget.ts';
 import { type AskDeps, confirmByAsking, resolveByAsking } from './ask.ts';
-import { type Attempted, createRetrySchedules, type FailedAttempt } from './retry-schedule.ts';
+import {
+  type Attempted,
+  createRetrySchedules,
+  type FailedAttempt,
+  type Scheduled,
+} from './retry-schedule.ts';
 
 /** UNCONFIRMED: resolved by hand. CONTRADICTED: the provider says other than the log (ADR-0099). */
 export const OPERATION_STATES = ['UNRESOLVED', 'UNCONFIRMED', 'CONTRADICTED'] as const;
@@ -170,13 +176,14 @@ const isForeign = (error: unknown): boolean =>
 
 const attempt = async (
   deps: UnresolvedDeps,
-  paymentId: string,
-  { isOnlyParked }: Known,
+  schedule: Scheduled<Known>,
   goOn: () => boolean,
 ): Promise<Attempted<Known>> => {
+  const { paymentId } = schedule;
   const resolving = deps.queues.run(paymentId, () => resolveByAsking(deps, paymentId, goOn));
   const resolved = await resolving.catch((error: unknown) => {
-    if ((error instanceof StreamNotWhole && isOnlyParked) || isForeign(error)) return undefined;
+    const isGone = error instanceof StreamNotWhole && schedule.known.isOnlyParked;
+    if (isGone || isForeign(error)) return undefined;
     throw error;
   });
   if (resolved === undefined) return { kind: 'resolved' };
@@ -196,12 +203,12 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
     ...deps,
     looksMs: (merchant) => (deps.givesNotices(merchant) ? LOOKS_BESIDE_NOTICES_MS : LOOKS_MS),
     unknown: { operations: [] },
-    attempt: (paymentId, known, goOn) => attempt(deps, paymentId, known, goOn),
+    attempt: (schedule, goOn) => attempt(deps, schedule, goOn),
     onFailed: (paymentId, failed, { operations }) => logFailed(deps, paymentId, operations, failed),
   });
 
   const note = (paymentId: string, payment: LoadedPayment): void => {
-    const schedule = schedules.get(paymentId);
+    const schedule = schedules.all.get(paymentId);
     if (schedule !== undefined) schedule.known = knownOf(deps, payment);
   };
 
@@ -217,7 +224,7 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
   };
 
   const list = (): UnresolvedOperation[] =>
-    [...schedules.entries()].flatMap(([, { known, attempts, nextAttemptAtMs }]) => {
+    [...schedules.all.values()].flatMap(({ known, attempts, nextAttemptAtMs }) => {
       const nextAttemptAt =
         nextAttemptAtMs === undefined ? null : new Date(nextAttemptAtMs).toISOString();
       return known.operations.map((operation) => ({ ...operation, attempts, nextAttemptAt }));
@@ -235,7 +242,8 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
       // operate.ts adds what a live call leaves unknown; the next sweep looks again at the others.
       const operations = unresolvedOperations(paymentLog.peek(paymentId)?.state);
       const isLive = operations.some(({ operationId }) => inFlight.isLive(operationId));
-      const schedule = isLive ? schedules.get(paymentId) : schedules.begin(paymentId, merchantId);
+      if (!isLive) schedules.begin(paymentId, merchantId);
+      const schedule = schedules.all.get(paymentId);
       if (schedule !== undefined) schedule.known = { ...schedule.known, isOnlyParked };
     },
     update,
@@ -257,7 +265,7 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
       }
     },
     equalCreate: (fingerprint: string): string | undefined => {
-      for (const [paymentId, { known }] of schedules.entries())
+      for (const [paymentId, { known }] of schedules.all)
         if (known.fingerprint === fingerprint) return paymentId;
       return undefined;
     },
@@ -270,3 +278,43 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
 };
 
 export type Unresolved = ReturnType<typeof createUnresolved>;
+
+type ListingDeps = {
+  paymentLog: Pick<PaymentLog, 'load'>;
+  inFlight: Pick<InFlight, 'mayRun' | 'isWaiting'>;
+  unresolved: Pick<Unresolved, 'list'>;
+  providers: readonly string[];
+};
+
+const LISTED_MAX = 1_000;
+
+/** Those of this process, and of others as the read models list them. */
+export const listUnresolved = async (
+  deps: ListingDeps,
+  readModels: Pick<ReadModelsReader, 'unresolved'>,
+  merchantId: string,
+): Promise<UnresolvedOperation[]> => {
+  const isTheirs = (one: { merchantId: string }): boolean =>
+    merchantId === '*' || merchantId === one.merchantId;
+  const own = deps.unresolved.list().filter(isTheirs);
+  const known = new Set(own.map(({ paymentId }) => paymentId));
+  // Without the read models it holds only what this process knows.
+  const listed = await readModels.unresolved(LISTED_MAX).catch(() => []);
+  const others: UnresolvedOperation[] = [];
+  for (const one of listed) {
+    if (isTheirs(one) && !known.has(one.paymentId))
+      others.push(...(await readUnresolved(deps, one.paymentId)));
+  }
+  return [...own, ...others].sort((a, b) => (a.since < b.since ? -1 : 1)).slice(0, LISTED_MAX);
+};
+
+const readUnresolved = async (
+  { paymentLog, inFlight, providers }: ListingDeps,
+  paymentId: string,
+): Promise<UnresolvedOperation[]> => {
+  const payment = await paymentLog.load(paymentId, 'store').catch(asUnreadable);
+  // Unreadable, it is parked, and `payments parked list` names it.
+  if (payment === undefined || payment instanceof UnreadableStream) return [];
+  const known = knownOperations(payment, inFlight, providers);
+  return known.map((operation) => ({ ...operation, attempts: 0, nextAttemptAt: null }));
+};

@@ -17,7 +17,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
       ...clock,
       delaysMs,
       looksMs: () => [60_000],
-      attempt,
+      attempt: ({ paymentId }) => attempt(paymentId),
       onFailed,
       unknown: {},
     });
@@ -70,7 +70,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
     for (let n = 0; n < 100; n++) retrySchedules.begin(`pay_${n}`, `m_${n}`);
     await until('all are done', () => done === 100);
     expect(most).toBe(8);
-    expect(retrySchedules.get('pay_1')).toBeUndefined();
+    expect(retrySchedules.all.get('pay_1')).toBeUndefined();
   });
 
   test('another unresolved operation of the payment begins the retry schedule again, at once', async () => {
@@ -81,7 +81,9 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
     retrySchedules.begin('pay_1', 'm_1');
     await until('the first attempt', () => failed.length === 1);
     retrySchedules.begin('pay_1', 'm_1');
-    expect(retrySchedules.get('pay_1')?.nextAttemptAtMs).toBeGreaterThan(clock.nowMs() + 500_000);
+    expect(retrySchedules.all.get('pay_1')?.nextAttemptAtMs).toBeGreaterThan(
+      clock.nowMs() + 500_000,
+    );
     retrySchedules.beginAnew('pay_1', 'm_1');
     await until('an attempt at once', () => failed.length === 2);
     retrySchedules.stop();
@@ -120,11 +122,11 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
     retrySchedules.attemptAll();
     await until('each was asked about again', () => failed.length === 60);
     retrySchedules.attemptAll();
-    expect(retrySchedules.get('pay_1')?.nextAttemptAtMs).toBeDefined();
+    expect(retrySchedules.all.get('pay_1')?.nextAttemptAtMs).toBeDefined();
     isAway = false;
     await clock.advance(60_000);
     retrySchedules.attemptAll();
-    await until('none is left', () => [...retrySchedules.entries()].length === 0);
+    await until('none is left', () => retrySchedules.all.size === 0);
     expect([tried.slice(30, 60), tried.length, most]).toEqual([ids, 90, 8]);
   });
 });
