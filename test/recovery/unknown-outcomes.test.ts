@@ -303,17 +303,3 @@ describe('gaps §7: a call in flight is not unresolved', () => {
     expect((await hasty.change('void', id)).status).toBe(200);
   });
 });
-
-describe('gaps §7: recovery without a command', () => {
-  test('looks the operation up by the retry schedule until the outcome is known, and sends nothing again', async () => {
-    await using patient = await openInProcess({ RECOVERY_DELAYS_MS: '5,5,5,5,600000' });
-    patient.faults.respondsToLookUps = false;
-    patient.faults.next('answer lost');
-    const id = locatedId(await patient.create());
-    await until('three look-ups', () => patient.faults.questions >= 3);
-    patient.faults.respondsToLookUps = true;
-    await until('the outcome', async () => (await patient.get(id)).json.status === 'AUTHORIZED');
-    expect(patient.faults.calls).toHaveLength(1);
-    expect(await patient.ledger(id)).toHaveLength(1);
-  });
-});
