@@ -21,7 +21,7 @@ export const changePayment = (deps: CommandDeps, asked: ChangeAsked): Steps<Comm
   );
 };
 
-/** Undefined where another request was faster. */
+/** Undefined if another request was faster. */
 async function* changeAnew(
   deps: CommandDeps,
   { sender, change, key, request, budget }: ChangeAsked,

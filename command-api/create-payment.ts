@@ -112,7 +112,7 @@ export const uniqueReferenceOf = ({
 }: Pick<CreateCommand, 'rules' | 'details'>): string | undefined =>
   rules.uniqueReferences ? details.merchantReference : undefined;
 
-/** Undefined where another request has the id or the reference: look at the payments again. */
+/** Undefined if another request has the id or the reference: look at the payments again. */
 async function* createNew(
   deps: CommandDeps,
   { sender, command: requested, shown: given, longTexts, call, budget }: Attempt,
@@ -144,8 +144,7 @@ async function* createUnique(
   // A create that the rules refuse claims nothing.
   const decision = decide(undefined, command);
   if (decision.kind === 'refused') return rejection(decision.code, decision.details);
-  const { sender, budget } = request;
-  const claimed = await claimReference(deps, sender, command, reference, budget);
+  const claimed = await claimReference(deps, request, command, reference);
   if ('response' in claimed) return claimed.response;
   const mayGoOn = () => stillClaims(deps, command, reference, claimed.claimId);
   return yield* operate(deps, { ...request, mayGoOn });

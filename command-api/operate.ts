@@ -37,7 +37,7 @@ type Carried = { response: CommandResponse | undefined; payment: LoadedPayment }
 
 /**
  * Runs in the payment's turn and goes on to its end whether or not the request still waits.
- * Undefined where another request was faster, or the operation may not go on: look at the payment
+ * Undefined if another request was faster, or the operation may not go on: look at the payment
  * again. Throws BudgetSpent, and what the event store throws before the intent is durable.
  */
 export async function* operate(
@@ -55,7 +55,8 @@ export async function* operate(
     if (executed.kind === 'done') {
       ({ payment } = executed);
       yield { begunOn: paymentId };
-      const carried = await carryOut(deps, request, payment);
+      const carrying = carryOut(deps, request, payment);
+      const carried = await carrying.catch(unknownAfter(deps, payment));
       ({ payment } = carried);
       if (carried.response !== undefined) return carried.response;
     }
@@ -80,6 +81,18 @@ const noteIn = (
   else if (kind !== 'create') unresolved.update(paymentId, payment);
 };
 
+/** The response has to name the payment, and recovery does what was not done. */
+const unknownAfter =
+  ({ logger }: CommandDeps, payment: LoadedPayment) =>
+  (error: unknown): Carried => {
+    const { paymentId } = payment.state;
+    logger.error(
+      { paymentId, err: error },
+      'the event store failed after the intent; recovery will ask the provider for the outcome',
+    );
+    return { response: unknownOutcome(paymentId), payment };
+  };
+
 const appendIntent = async (
   { paymentLog, inFlight, unresolved }: CommandDeps,
   { paymentId, command, sender, budget }: OperationRequest,
@@ -97,70 +110,42 @@ const appendIntent = async (
   }
 };
 
-/** `payment` holds the intent. Never throws: recovery does what was not done. */
+/** `begun` holds the intent. Throws what the event store throws. */
 const carryOut = async (
   deps: CommandDeps,
   request: OperationRequest,
-  payment: LoadedPayment,
+  begun: LoadedPayment,
 ): Promise<Carried> => {
-  const early = await orUnknown(deps, payment, NOT_ENDED, endEarly(deps, request, payment));
-  if (early !== undefined) return early;
-  const called = await callProvider(deps, request, payment);
-  const { operationId } = request.command;
-  const { outcome } = called;
+  const { mayGoOn, command } = request;
+  const { operationId } = command;
+  if (mayGoOn !== undefined && !(await mayGoOn())) return endUnsent(deps, operationId, begun);
+  if (operationOf(begun, operationId).ended !== undefined) return carried(begun, operationId);
+  const { outcome, payment, isTooLate } = await callProvider(deps, request, begun);
   switch (outcome.outcome) {
     case 'UNKNOWN':
-      return carried(called.payment, operationId);
-    case 'ACTION_REQUIRED': {
-      const waiting = waitForShopper(deps, operationId, called.payment, outcome);
-      return orUnknown(deps, called.payment, NOT_WAITING, waiting);
-    }
-    default: {
-      const recording = record(deps, operationId, called, outcome);
-      return orUnknown(deps, called.payment, NOT_RECORDED, recording);
-    }
+      return carried(payment, operationId);
+    case 'ACTION_REQUIRED':
+      return waitForShopper(deps, operationId, payment, outcome);
+    default:
+      return record(deps, { operationId, payment, isTooLate }, outcome);
   }
 };
-
-const NOT_ENDED =
-  'nothing sent to the provider: the event store failed after the intent; recovery will end it';
-const NOT_WAITING =
-  'the event store failed after the provider asked for the shopper; recovery will ask again';
-const NOT_RECORDED =
-  'outcome not recorded: the event store failed; recovery will ask the provider for it';
-
-/** The response has to name the payment. */
-const orUnknown = <T>(
-  { logger }: CommandDeps,
-  payment: LoadedPayment,
-  failed: string,
-  work: Promise<T>,
-): Promise<T | Carried> =>
-  work.catch((error: unknown) => {
-    const { paymentId } = payment.state;
-    logger.error({ paymentId, err: error }, failed);
-    return { response: unknownOutcome(paymentId), payment };
-  });
 
 const carried = (payment: LoadedPayment, operationId: string): Carried => ({
   response: responseTo(payment, operationOf(payment, operationId)),
   payment,
 });
 
-/** Undefined where the provider is to be called. */
-const endEarly = async (
+/** It may not go on: another payment has its reference. */
+const endUnsent = async (
   deps: CommandDeps,
-  { paymentId, mayGoOn, command: { operationId } }: OperationRequest,
+  operationId: string,
   payment: LoadedPayment,
-): Promise<Carried | undefined> => {
-  if (mayGoOn !== undefined && !(await mayGoOn())) {
-    if (!isProof(deps, operationOf(payment, operationId)))
-      return { response: unknownOutcome(paymentId), payment };
-    const notSent = { kind: 'record', operationId, outcome: 'NOT_SENT' } as const;
-    return { response: undefined, payment: await deps.paymentLog.record(payment, notSent) };
-  }
-  const hasEnded = operationOf(payment, operationId).ended !== undefined;
-  return hasEnded ? carried(payment, operationId) : undefined;
+): Promise<Carried> => {
+  if (!isProof(deps, operationOf(payment, operationId)))
+    return { response: unknownOutcome(payment.state.paymentId), payment };
+  const notSent = { kind: 'record', operationId, outcome: 'NOT_SENT' } as const;
+  return { response: undefined, payment: await deps.paymentLog.record(payment, notSent) };
 };
 
 const responseWithoutIntent = (
@@ -260,14 +245,19 @@ const waitForShopper = async (
   return { response: actionRequired(payment, operation, required.url), payment };
 };
 
+const tokenUsed = (paymentId: string): string[] => [
+  `paymentId ${paymentId}`,
+  'the token was used already or belongs to a customer',
+];
+
 type Ended = Exclude<ProviderOutcome, ActionRequired | Unknown>;
 
 const record = async (
   deps: CommandDeps,
-  operationId: string,
-  { payment: before, isTooLate }: Called,
+  called: { operationId: string; payment: LoadedPayment; isTooLate: boolean },
   outcome: Ended,
 ): Promise<Carried> => {
+  const { operationId, payment: before, isTooLate } = called;
   const command = { kind: 'record', operationId, ...outcome } as const;
   const payment = await deps.paymentLog.record(before, command);
   const { paymentId, status } = payment.state;
@@ -275,20 +265,16 @@ const record = async (
   logOutcome(deps, paymentId, operation, outcome);
   // It may have been captured or canceled elsewhere. In its turn, after the response.
   if (outcome.outcome === 'DECLINED' && status === 'AUTHORIZED') void onNotice(deps, paymentId);
-  const response = responseTo(payment, operation);
+  const seen = { paymentId, revision: payment.events.length - 1 };
   // Nothing was charged, and the key is free for another token (gaps §14).
   if (isFree(operation) && outcome.outcome === 'NOT_SENT' && outcome.reason === 'token_used')
-    return { response: tokenUsed(response, paymentId), payment };
+    return {
+      response: { ...rejection('BUSINESS_RULE_VIOLATION', tokenUsed(paymentId)), seen },
+      payment,
+    };
+  const response = responseTo(payment, operation);
   return { response: isTooLate ? storedTooLate(response, paymentId) : response, payment };
 };
-
-const tokenUsed = ({ seen }: CommandResponse, paymentId: string): CommandResponse => ({
-  ...rejection('BUSINESS_RULE_VIOLATION', [
-    `paymentId ${paymentId}`,
-    'the token was used already or belongs to a customer',
-  ]),
-  ...(seen && { seen }),
-});
 
 const logOutcome = (
   { logger }: CommandDeps,

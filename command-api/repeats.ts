@@ -1,7 +1,7 @@
 /**
- * What a request is (gaps §7, §8): new, the same as an earlier one, whose response it gets, another
- * one under a used key, or the next attempt under a key that the last attempt freed. An operation in
- * flight here it waits for in its turn, one in flight elsewhere by age.
+ * Decides what a request is (gaps §7, §8): new, the same as an earlier one, whose response it gets,
+ * another one under a used key, or the next attempt under a key that the last attempt freed. A request
+ * waits in its turn for a call in flight here, and by age for one in flight elsewhere.
  */
 import type { Sender } from '../shared/http/request.ts';
 import type { CreateCommand, RequestedAmount } from '../shared/payment/commands.ts';
@@ -33,7 +33,7 @@ import {
 type Answered = { response: CommandResponse };
 
 /**
- * An equal operation on the payment `begunOn` is unresolved. `join` gives its response; undefined where
+ * An equal operation on the payment `begunOn` is unresolved. `join` gives its response; undefined if
  * it was proven never carried out before this request had its turn.
  */
 type Joined = { begunOn: string; join: () => Promise<CommandResponse | undefined> };
@@ -42,9 +42,9 @@ type Joined = { begunOn: string; join: () => Promise<CommandResponse | undefined
 const ATTEMPTS_MAX = 16;
 
 /**
- * Gives the response that `find` found, or begins what is new: again where another request was faster,
- * and where the attempt met a fence of the lost log's, so that the next one is due (gaps §8). `attempt`
- * is 0 without a key. Throws BudgetSpent.
+ * Gives the response that `find` found, or begins what is new. Looks again if another request was
+ * faster, and if the attempt met a fence of the lost log's: then the next one is due (gaps §8).
+ * `attempt` is 0 without a key. Throws BudgetSpent.
  */
 export async function* answerOrBegin<N extends { attempt: number }>(
   { isLevel }: Pick<CommandDeps, 'isLevel'>,
@@ -154,7 +154,7 @@ const attemptUnder = async (
   throw new BudgetSpent();
 };
 
-/** The payment where its create frees the key. */
+/** The payment itself if its create frees the key. */
 const answerToCreate = async (
   deps: CommandDeps,
   { command, budget }: CreateAsked,
@@ -215,7 +215,7 @@ export const findChange = async (
   const open = unresolvedOperations(found.state);
   const resolve = async () => (await unresolved.resolve(paymentId)) ?? found;
   const equal = open.find((one) => one.kind === kind && isOfSameRequest(one, request));
-  // It gets that operation's response, also where it turns out never carried out.
+  // It gets that operation's response, also if that turns out never carried out.
   if (key === undefined && equal !== undefined)
     return { begunOn: paymentId, join: async () => responseNow(await resolve(), equal) };
   const last = operationUnder(found.state, request);

@@ -11,7 +11,7 @@ import { longRuns } from '../../shared/runtime/card-numbers.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
 import { parseText } from '../../shared/runtime/json.ts';
 import { writtenUrl } from '../../shared/webhooks/addresses.ts';
-import { type LongText, searchTexts } from './card-texts.ts';
+import { type Arrived, type LongText, searchTexts } from './card-texts.ts';
 import {
   AMOUNTS,
   BODY_NOT_OBJECT,
@@ -171,7 +171,7 @@ export const parseCreate = (
 ): ParsedCreate => {
   const body = value === undefined ? {} : value;
   if (!isObject(body)) return invalid(BODY_NOT_OBJECT);
-  const parsed = parseBody(body, idempotencyKey, text);
+  const parsed = parseBody({ body, text, idempotencyKey });
   const unknown = Object.keys(body).filter((name) => !FIELDS.includes(name));
   if (unknown.length === 0 && repeated.length === 0) return parsed;
   const misspelled = misspelledBy(unknown);
@@ -186,11 +186,8 @@ export const parseCreate = (
   );
 };
 
-const parseBody = (
-  body: JsonObject,
-  idempotencyKey: string | undefined,
-  text: string,
-): ParsedCreate => {
+const parseBody = (arrived: Arrived): ParsedCreate => {
+  const { body } = arrived;
   const given = cardIn(body);
   const isByToken = given !== undefined && isGiven(given, 'token');
   if (isByToken && OF_A_NUMBER.some((field) => isGiven(given, field))) return invalid(BOTH);
@@ -202,7 +199,7 @@ const parseBody = (
   const { amount, currency, captureNow = false, paymentMethod, ...rest } = read.data;
   const { card } = paymentMethod;
   if (card.authentication && rest.source?.initiatedBy === 'MERCHANT') return invalid(NO_SHOPPER);
-  const found = searchTexts(body, card, text, idempotencyKey, KNOWN_KEYS);
+  const found = searchTexts(arrived, card, KNOWN_KEYS);
   if (found.details.length > 0) return invalid(...found.details);
   const request = {
     amountMinor: requestedAmount(amount),
