@@ -190,14 +190,6 @@ describe('gaps §7: the amount of an unresolved refund counts as refunded', () =
     expect(joined.json).toMatchObject({ status: 'REFUNDED', refundedAmount: 2500 });
     expect(await kindsOf(id)).toEqual(['SALE', 'REFUND', 'REFUND']);
   });
-
-  test('the amount of a fenced refund can be refunded again', async () => {
-    const id = await captured();
-    await leaveUnresolved(service, 'call lost', () => refund(id, 1000));
-    const whole = await refund(id, 2500);
-    expect(whole.json).toMatchObject({ status: 'REFUNDED', refundedAmount: 2500 });
-    expect(await kindsOf(id)).toEqual(['SALE', 'REFUND']);
-  });
 });
 
 describe('gaps §7: an equal create without a key', () => {
