@@ -9,22 +9,22 @@ import type { CommandDeps } from './deps.ts';
 import { operate } from './operate.ts';
 import { CHANGE_KINDS } from './recovery/ask.ts';
 import { responseUnlessFenced } from './recovery/contradiction.ts';
-import { answerOrBegin, type ChangeAsked, findChange, type NextChange } from './repeats.ts';
+import { findChange, type NextChange, respondOrBegin, type SentChange } from './repeats.ts';
 import { inTurn, type Steps } from './request-budget.ts';
 import { type CommandResponse, rejection } from './responses.ts';
 
-export const changePayment = (deps: CommandDeps, asked: ChangeAsked): Steps<CommandResponse> => {
-  const find = () => findChange(deps, asked);
-  const begin = (next: NextChange) => changeAnew(deps, asked, next);
-  return inTurn(deps.queues, asked.change.paymentId, () =>
-    answerOrBegin(deps, asked.budget, find, begin),
+export const changePayment = (deps: CommandDeps, sent: SentChange): Steps<CommandResponse> => {
+  const find = () => findChange(deps, sent);
+  const begin = (next: NextChange) => changeAnew(deps, sent, next);
+  return inTurn(deps.queues, sent.change.paymentId, () =>
+    respondOrBegin(deps, sent.budget, find, begin),
   );
 };
 
 /** Undefined if another request was faster. */
 async function* changeAnew(
   deps: CommandDeps,
-  { sender, change, key, request, budget }: ChangeAsked,
+  { sender, change, key, request, budget }: SentChange,
   { attempt, payment, freed }: NextChange,
 ): Steps<CommandResponse | undefined> {
   const { kind, paymentId, amountMinor, reason } = change;

@@ -20,7 +20,7 @@ import { claimReference, stillClaims } from './merchant-reference.ts';
 import { nothingUnderKey, type OperationRequest, operate } from './operate.ts';
 import type { CallDetails } from './provider/port.ts';
 import { responseUnlessFenced } from './recovery/contradiction.ts';
-import { answerOrBegin, findCreate, type NextCreate } from './repeats.ts';
+import { findCreate, type NextCreate, respondOrBegin } from './repeats.ts';
 import { detailsOfHolders, type LongText } from './request/card-texts.ts';
 import type { CreateRequest } from './request/payment-request.ts';
 import { isLocal, RETURN_URL_NOT_PUBLIC } from './request/schemas.ts';
@@ -43,26 +43,23 @@ type Attempt = {
   budget: Budget;
 };
 
-type CreateAsked = {
+type SentCreate = {
   sender: Sender;
   request: CreateRequest;
   key: string | undefined;
   budget: Budget;
 };
 
-export async function* createPayment(
-  deps: CommandDeps,
-  asked: CreateAsked,
-): Steps<CommandResponse> {
+export async function* createPayment(deps: CommandDeps, sent: SentCreate): Steps<CommandResponse> {
   const { identities, providers } = deps;
-  const { authentication } = asked.request;
+  const { authentication } = sent.request;
   if (authentication && isLocal(authentication.returnUrl) && !isSimulated(providers))
     return rejection('INVALID_REQUEST', [RETURN_URL_NOT_PUBLIC]);
-  const { key, budget } = asked;
-  const attempt = attemptOf(deps, asked);
+  const { key, budget } = sent;
+  const attempt = attemptOf(deps, sent);
   const find = () => findCreate(deps, attempt, key);
   const begin = (next: NextCreate) => createNew(deps, attempt, next);
-  const steps = () => answerOrBegin(deps, budget, find, begin);
+  const steps = () => respondOrBegin(deps, budget, find, begin);
   if (key === undefined) return yield* steps();
   const first = identities.paymentIdOf(attempt.sender.merchantId, key, 1);
   return yield* inTurn(deps.queues, `create ${first}`, steps);
@@ -70,7 +67,7 @@ export async function* createPayment(
 
 const attemptOf = (
   { identities, providers, rulesOf }: CommandDeps,
-  { sender, request, key, budget }: CreateAsked,
+  { sender, request, key, budget }: SentCreate,
 ): Attempt => {
   const { merchantId } = sender;
   const { card, authentication, longTexts = [], ...fields } = request;

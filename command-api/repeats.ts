@@ -30,7 +30,7 @@ import {
   responseTo,
 } from './responses.ts';
 
-type Answered = { response: CommandResponse };
+type Responded = { response: CommandResponse };
 
 /**
  * An equal operation on the payment `begunOn` is unresolved. `join` gives its response; undefined if
@@ -46,10 +46,10 @@ const ATTEMPTS_MAX = 16;
  * faster, and if the attempt met a fence of the lost log's: then the next one is due (gaps §8).
  * `attempt` is 0 without a key. Throws BudgetSpent.
  */
-export async function* answerOrBegin<N extends { attempt: number }>(
+export async function* respondOrBegin<N extends { attempt: number }>(
   { isLevel }: Pick<CommandDeps, 'isLevel'>,
   budget: Budget,
-  find: () => Promise<Answered | Joined | N>,
+  find: () => Promise<Responded | Joined | N>,
   begin: (next: N) => Steps<CommandResponse | undefined>,
 ): Steps<CommandResponse> {
   while (budget.leftMs() > 0) {
@@ -70,11 +70,11 @@ export async function* answerOrBegin<N extends { attempt: number }>(
 }
 
 /** The response to a repeat of `earlier`, which is under its key; undefined while it has no outcome. */
-const answerBy = (
+const judgeRepeat = (
   payment: LoadedPayment,
   earlier: Operation,
   request: Recognised,
-): Answered | 'free' | undefined => {
+): Responded | 'free' | undefined => {
   if (isFree(earlier)) return 'free';
   if (!isOfSameRequest(earlier, request)) return { response: keyReused() };
   return earlier.ended && { response: replayed(responseTo(payment, earlier)) };
@@ -83,7 +83,7 @@ const answerBy = (
 /** `freed`: the payment whose create was proven never carried out. */
 export type NextCreate = CreateIds & { attempt: number; freed?: LoadedPayment | undefined };
 
-type CreateAsked = {
+type CreateToFind = {
   sender: Sender;
   command: Recognised & Pick<CreateCommand, 'details'>;
   budget: Budget;
@@ -92,14 +92,14 @@ type CreateAsked = {
 /** The create under the key or its next attempt; without a key an equal unresolved one, or a new one. */
 export const findCreate = async (
   deps: CommandDeps,
-  asked: CreateAsked,
+  sent: CreateToFind,
   key: string | undefined,
-): Promise<Answered | Joined | NextCreate> => {
-  if (key !== undefined) return findCreateUnder(deps, asked, key);
-  const begunOn = equalCreate(deps, asked.command);
+): Promise<Responded | Joined | NextCreate> => {
+  if (key !== undefined) return findCreateUnder(deps, sent, key);
+  const begunOn = equalCreate(deps, sent.command);
   return begunOn === undefined
     ? { attempt: 0, paymentId: newPaymentId(), operationId: newOperationId() }
-    : { begunOn, join: () => joinCreate(deps, begunOn, asked.budget) };
+    : { begunOn, join: () => joinCreate(deps, begunOn, sent.budget) };
 };
 
 const joinCreate = (deps: CommandDeps, paymentId: string, budget: Budget) =>
@@ -114,7 +114,7 @@ const joinCreate = (deps: CommandDeps, paymentId: string, budget: Budget) =>
 
 const equalCreate = (
   { unresolved }: CommandDeps,
-  { identity, previousIdentity, details }: CreateAsked['command'],
+  { identity, previousIdentity, details }: CreateToFind['command'],
 ): string | undefined =>
   details.merchantReference === undefined
     ? undefined
@@ -124,66 +124,66 @@ const equalCreate = (
 /** Call it in the key's turn. */
 const findCreateUnder = async (
   deps: CommandDeps,
-  asked: CreateAsked,
+  sent: CreateToFind,
   key: string,
-): Promise<Answered | NextCreate> => {
+): Promise<Responded | NextCreate> => {
   const { identities } = deps;
   // The older secret's ids are for payments from before the rotation; it makes no new ones.
-  const older = identities.previous && (await attemptUnder(deps, asked, identities.previous, key));
+  const older = identities.previous && (await attemptUnder(deps, sent, identities.previous, key));
   if (older !== undefined && 'response' in older) return older;
-  const found = await attemptUnder(deps, asked, identities, key);
+  const found = await attemptUnder(deps, sent, identities, key);
   return 'response' in found ? found : { ...found, freed: found.freed ?? older?.freed };
 };
 
-/** The first attempt that is not free, or that nobody has made. Throws BudgetSpent. */
+/** The first attempt that is not free, or that was never made. Throws BudgetSpent. */
 const attemptUnder = async (
   deps: CommandDeps,
-  asked: CreateAsked,
+  sent: CreateToFind,
   by: Identities,
   key: string,
-): Promise<Answered | NextCreate> => {
+): Promise<Responded | NextCreate> => {
   let freed: LoadedPayment | undefined;
-  for (let attempt = 1; asked.budget.leftMs() > 0; attempt += 1) {
-    const ids = createIdsUnder(by, asked.sender.merchantId, key, attempt);
+  for (let attempt = 1; sent.budget.leftMs() > 0; attempt += 1) {
+    const ids = createIdsUnder(by, sent.sender.merchantId, key, attempt);
     const payment = await deps.paymentLog.load(ids.paymentId, 'store');
     if (payment === undefined) return { ...ids, attempt, freed };
-    const answer = await answerToCreate(deps, asked, payment);
-    if ('response' in answer) return answer;
-    freed = answer;
+    const judged = await judgeCreate(deps, sent, payment);
+    if ('response' in judged) return judged;
+    freed = judged;
   }
   throw new BudgetSpent();
 };
 
 /** The payment itself if its create frees the key. */
-const answerToCreate = async (
+const judgeCreate = async (
   deps: CommandDeps,
-  { command, budget }: CreateAsked,
+  { command, budget }: CreateToFind,
   found: LoadedPayment,
-): Promise<Answered | LoadedPayment> => {
+): Promise<Responded | LoadedPayment> => {
   const first = createOf(found.state);
-  const known = answerBy(found, first, command);
+  const known = judgeRepeat(found, first, command);
   if (known !== undefined) return known === 'free' ? found : known;
   const payment = deps.inFlight.wasJustLookedUp(first)
     ? found
     : await deps.unresolved.resolveInTurn(found.state.paymentId, budget);
   if (payment === undefined) throw notInLog(found.state.paymentId);
   const create = createOf(payment.state);
-  const answer = answerBy(payment, create, command);
-  if (answer !== undefined) return answer === 'free' ? payment : answer;
+  const judged = judgeRepeat(payment, create, command);
+  if (judged !== undefined) return judged === 'free' ? payment : judged;
   const waiting = addressAgain(deps, payment);
   return { response: waiting ? replayed(waiting) : responseTo(payment, create) };
 };
 
 export type ChangeKind = 'capture' | 'void' | 'refund';
 
-export type Change = {
+type Change = {
   kind: ChangeKind;
   paymentId: string;
   amountMinor?: RequestedAmount | undefined;
   reason?: string | undefined;
 };
 
-export type ChangeAsked = {
+export type SentChange = {
   sender: Sender;
   change: Change;
   key: string | undefined;
@@ -204,8 +204,8 @@ export type NextChange = {
  */
 export const findChange = async (
   deps: CommandDeps,
-  { change, key, request, budget }: ChangeAsked,
-): Promise<Answered | Joined | NextChange> => {
+  { change, key, request, budget }: SentChange,
+): Promise<Responded | Joined | NextChange> => {
   const { paymentId, kind } = change;
   const { unresolved, inFlight } = deps;
   // A replay is only ever given from a stream just read; a new operation is protected by its revision.
@@ -219,12 +219,12 @@ export const findChange = async (
   if (key === undefined && equal !== undefined)
     return { begunOn: paymentId, join: async () => responseNow(await resolve(), equal) };
   const last = operationUnder(found.state, request);
-  const known = last && answerBy(found, last, request);
+  const known = last && judgeRepeat(found, last, request);
   if (known !== undefined && known !== 'free') return known;
   const payment = open.every(inFlight.isWaiting) ? found : await resolve();
   if (last !== undefined && known === undefined) {
-    const answer = answerBy(payment, operationOf(payment, last.operationId), request);
-    if (answer !== 'free') return answer ?? { response: responseNow(payment, last) };
+    const judged = judgeRepeat(payment, operationOf(payment, last.operationId), request);
+    if (judged !== 'free') return judged ?? { response: responseNow(payment, last) };
   }
   const attempts = payment.state.operations.filter((one) => isUnderKeyOf(one, request)).length;
   const attempt = key === undefined ? 0 : attempts + 1;
@@ -280,7 +280,7 @@ const unresolvedUnder = (
 /** The unresolved operation under the request's key, as far as memory tells (gaps §8). */
 export const earlierChange = (
   { paymentLog, inFlight }: CommandDeps,
-  { change: { paymentId }, request }: ChangeAsked,
+  { change: { paymentId }, request }: SentChange,
 ): EarlierOperation | undefined => {
   const payment = paymentLog.peek(paymentId);
   const operation = unresolvedOperations(payment?.state).find((o) => isUnderKeyOf(o, request));

@@ -220,12 +220,12 @@ const changeFor = async (
   if (readOnly !== undefined) return rejectReadOnly(reply, readOnly);
   const change = { kind, paymentId, ...request };
   const recognised = changeRequestOf(api.commands, sender, change, key);
-  const asked = { sender, change, key, request: recognised, budget };
+  const sent = { sender, change, key, request: recognised, budget };
   return respondInBudget(api, reply, {
     command: kind,
     budget,
-    steps: changePayment(api.commands, asked),
-    earlier: () => earlierChange(api.commands, asked),
+    steps: changePayment(api.commands, sent),
+    earlier: () => earlierChange(api.commands, sent),
   });
 };
 

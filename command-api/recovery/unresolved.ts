@@ -63,7 +63,7 @@ const ELSEWHERE =
  * Leaves out operations that may be in flight, or wait for the shopper. `providers`: the names of the
  * one that is set.
  */
-export const knownOperations = (
+const knownOperations = (
   payment: LoadedPayment,
   { mayRun, isWaiting }: Pick<InFlight, 'mayRun' | 'isWaiting'>,
   providers: readonly string[],
