@@ -240,19 +240,20 @@ const responseOf = async (
 ): Promise<CommandResponse> => {
   let reached = undefined as Reached;
   const takeSteps = async (): Promise<CommandResponse> => {
-    for (;;) {
-      const step = await steps.next();
-      if (step.done) return step.value;
-      reached = step.value;
+    try {
+      for (;;) {
+        const step = await steps.next();
+        if (step.done) return step.value;
+        reached = step.value;
+      }
+    } catch (error) {
+      // An append that failed is no longer under way.
+      if (reached === 'appending') reached = undefined;
+      throw error;
     }
   };
-  const failed = (error: unknown): never => {
-    // An append that failed is no longer under way.
-    if (reached === 'appending') reached = undefined;
-    throw error;
-  };
   try {
-    return await withinBudget(takeSteps().catch(failed), budget, stopping);
+    return await withinBudget(takeSteps(), budget, stopping);
   } catch (error) {
     // The append and the budget end at one time: whichever comes first, it means the same.
     if (error instanceof AppendOutcomeUnknown || reached === 'appending') return storedOrNot();
