@@ -1,6 +1,7 @@
-/** A request body's values, and `details` on a broken contract (gaps §3). */
+/** A request's key and the values of its body, and `details` on a broken contract (gaps §3). */
 import type { z } from 'zod';
 import { fieldName, REQUIRED } from '../../shared/http/fields.ts';
+import { soleHeader } from '../../shared/http/request.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 
 export type JsonObject = Record<string, unknown>;
@@ -53,6 +54,15 @@ export const requestedAmount = (amount: number): RequestedAmount =>
 const DETAILS_MAX = 100;
 
 export type Invalid = { ok: false; details: string[] };
+
+export const parseIdempotencyKey = (
+  rawHeaders: readonly string[],
+): { ok: true; key: string | undefined } | Invalid => {
+  const key = soleHeader(rawHeaders, 'idempotency-key');
+  if (key === null) return invalid('Idempotency-Key must be given once');
+  if (key === undefined || /^[\x21-\x7e]{1,255}$/.test(key)) return { ok: true, key };
+  return invalid('Idempotency-Key must be 1 to 255 visible ASCII characters');
+};
 
 export const BODY_NOT_OBJECT = 'the body must be a JSON object';
 

@@ -1,8 +1,8 @@
-/** Reads key, JSON and fields (gaps §3). `details` are about the first that is wrong (gaps §1). */
+/** Reads a capture, void or refund: key, JSON and fields (gaps §1, §3). */
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { object, optionalPositiveInteger, optionalText } from '../../shared/http/fields.ts';
-import { notJson, type Read, soleHeader, takeText } from '../../shared/http/request.ts';
+import { notJson, type Read, takeText } from '../../shared/http/request.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import { parseText } from '../../shared/runtime/json.ts';
 import { textsOf } from './card-texts.ts';
@@ -15,9 +15,9 @@ import {
   invalid,
   isObject,
   type JsonObject,
+  parseIdempotencyKey,
   requestedAmount,
 } from './json.ts';
-import { type CreateRequest, parseCreate } from './payment-request.ts';
 
 const changeFields = { amount: optionalPositiveInteger(), reason: optionalText() };
 
@@ -89,31 +89,11 @@ const parserOf =
 export const parseCapture = parserOf(CaptureRequest, 'captureAmount');
 export const parseRefund = parserOf(RefundRequest, 'refundAmount');
 
-type Keyed = { key: string | undefined };
-/** `holdsOtherCard`: a text that is kept looks like the number of another card (gaps §4). */
-type CreateContent = Keyed & { request: CreateRequest; holdsOtherCard: boolean };
 /** `texts` are searched for the card number (gaps §4). */
-export type ChangeContent = Keyed & { request: ChangeRequest; texts: string[] };
-
-export const parseIdempotencyKey = (
-  rawHeaders: readonly string[],
-): { ok: true; key: string | undefined } | Invalid => {
-  const key = soleHeader(rawHeaders, 'idempotency-key');
-  if (key === null) return invalid('Idempotency-Key must be given once');
-  if (key === undefined || /^[\x21-\x7e]{1,255}$/.test(key)) return { ok: true, key };
-  return invalid('Idempotency-Key must be 1 to 255 visible ASCII characters');
-};
-
-export const readCreate = (request: FastifyRequest): Read<CreateContent> => {
-  const keyed = parseIdempotencyKey(request.raw.rawHeaders);
-  if (!keyed.ok) return keyed;
-  const text = takeText(request);
-  const json = parseText(text, AMOUNTS);
-  if (!json.ok) return invalid(notJson(json.at));
-  const parsed = parseCreate(json.value, keyed.key, text, json.repeated);
-  if (!parsed.ok) return parsed;
-  const { request: create, holdsOtherCard } = parsed;
-  return { ok: true, value: { request: create, holdsOtherCard, key: keyed.key } };
+export type ChangeContent = {
+  key: string | undefined;
+  request: ChangeRequest;
+  texts: string[];
 };
 
 const withKey = (parsed: ParsedChange, key: string | undefined): Read<ChangeContent> => {

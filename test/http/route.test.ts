@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { parseIdempotencyKey } from '../../command-api/request/read-request.ts';
+import { parseIdempotencyKey } from '../../command-api/request/json.ts';
 import { createAuthHooks } from '../../shared/http/auth/hooks.ts';
 import type { Read } from '../../shared/http/request.ts';
 import { type Input, type Route, registerRoutes } from '../../shared/http/route.ts';

@@ -5,9 +5,9 @@ import {
   BODY_NOT_OBJECT,
   invalid,
   isObject,
+  parseIdempotencyKey,
   withoutNulls,
 } from '../../command-api/request/json.ts';
-import { parseIdempotencyKey } from '../../command-api/request/read-request.ts';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { NoParameters } from '../../shared/http/fields.ts';
@@ -147,7 +147,7 @@ export const WEBHOOK_ROUTES = {
       };
       const command = { kind: 'create', endpoint } as const;
       const show = (done: Stored) => withSecret(webhooks, done.endpoint);
-      return handled(api, input, command, reply.code(201), show, content);
+      return handled(api, input, reply.code(201), { command, show, keyed: content });
     }),
   }),
   listWebhookEndpoints: route({
@@ -184,7 +184,7 @@ export const WEBHOOK_ROUTES = {
       const end = await webhooks.store.end();
       const url = content.url && writtenUrl(content.url);
       const command = { kind: 'change', endpointId, end, ...content, url } as const;
-      return handled(api, input, command, reply, show);
+      return handled(api, input, reply, { command, show });
     }),
   }),
   deleteWebhookEndpoint: route({
@@ -193,7 +193,7 @@ export const WEBHOOK_ROUTES = {
     handle: commanding(async (api, input, reply) => {
       const { endpointId } = input;
       const show = await bodyAfter(api.webhooks, endpointId);
-      return handled(api, input, { kind: 'delete', endpointId }, reply, show);
+      return handled(api, input, reply, { command: { kind: 'delete', endpointId }, show });
     }),
   }),
   rotateWebhookSecret: route({
@@ -218,7 +218,7 @@ export const WEBHOOK_ROUTES = {
       const oldExpiresAt = new Date(expiresMs).toISOString();
       const command = { kind: 'rotate', endpointId, oldExpiresAt } as const;
       const show = (done: Stored) => withSecret(webhooks, done.endpoint, delivery);
-      return handled(api, input, command, reply, show, content);
+      return handled(api, input, reply, { command, show, keyed: content });
     }),
   }),
   testWebhookEndpoint: route({
@@ -232,7 +232,7 @@ export const WEBHOOK_ROUTES = {
       const { endpointId, content } = input;
       const command = { kind: 'test', endpointId } as const;
       const show = ({ events }: Stored) => ({ eventId: events.at(-1)?.id });
-      return handled(api, input, command, reply.code(202), show, content);
+      return handled(api, input, reply.code(202), { command, show, keyed: content });
     }),
   }),
   resendWebhookEvents: route({
@@ -268,7 +268,7 @@ export const WEBHOOK_ROUTES = {
         ...(since !== undefined && { since }),
         ...(event !== undefined && { event }),
       } as const;
-      return handled(api, input, command, reply.code(202), show, content);
+      return handled(api, input, reply.code(202), { command, show, keyed: content });
     }),
   }),
   listWebhookAttempts: route({
