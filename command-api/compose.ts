@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { createRecorder } from '../audit/access-recorder.ts';
@@ -13,7 +14,7 @@ import { givesNotices, stripeNoticesOf } from '../providers/stripe/notices.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import type { Identities } from '../shared/http/idempotency.ts';
-import type { Waiting } from '../shared/http/request-budget.ts';
+import { BudgetSpent } from '../shared/http/request-budget.ts';
 import { registerRoutes } from '../shared/http/route.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
 import type { MerchantRules } from '../shared/payment/commands.ts';
@@ -194,8 +195,10 @@ const openParts = (options: CommandSideOptions) => {
     verifyEveryMs: config.verifyEveryMs,
     unresolvedAfterMs: options.unresolvedAfterMs ?? UNRESOLVED_AFTER_MS,
   });
-  const waiting: Waiting = new Set();
-  const opened = { provider, providerAhead, commands, reconciling, attention, waiting };
+  const stopping = new AbortController();
+  // Each request listens to it.
+  setMaxListeners(0, stopping.signal);
+  const opened = { provider, providerAhead, commands, reconciling, attention, stopping };
   return { ...options, ...opened };
 };
 
@@ -209,10 +212,11 @@ const providerSaid =
   };
 
 const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): void => {
-  const { config, store, readModels, providerAhead, commands, attention, waiting, log } = parts;
+  const { config, store, readModels, providerAhead, commands, attention, stopping, log } = parts;
   const { reconciling, webhooks, metrics } = parts;
   registerRoutes(app, authHooks, COMMAND_ROUTES, {
-    ...{ store, readModels, providerAhead, commands, waiting },
+    ...{ store, readModels, providerAhead, commands },
+    stopping: stopping.signal,
     onCommand: (command, outcome, seconds) => {
       metrics.commands.inc({ command, outcome });
       metrics.commandSeconds.observe({ command }, seconds);
@@ -235,7 +239,7 @@ const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): voi
 export const openCommandSide = (options: CommandSideOptions) => {
   const parts = openParts(options);
   const { config, store, readModels, metrics, provider, providerAhead, reconciling } = parts;
-  const { commands, waiting } = parts;
+  const { commands, stopping } = parts;
   const { inFlight, unresolved, logger } = commands;
   let stoppingSinceMs: number | undefined;
   let sweep: Sweep | undefined;
@@ -281,9 +285,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
       if (config.drainMs === 0) endAsking();
       else setTimeout(endAsking, config.drainMs).unref();
       // A provider call may outlast the stop: its request is answered with an unknown outcome.
-      setTimeout(() => {
-        for (const { spend } of waiting) spend?.();
-      }, RESPONSES_MS_MAX).unref();
+      setTimeout(() => stopping.abort(new BudgetSpent()), RESPONSES_MS_MAX).unref();
     },
     /** After the server is closed. The next start finds what takes longer: it has its intent. */
     stop: async (): Promise<void> => {

@@ -84,10 +84,9 @@ const claim = async (
 /** The claim's id, or the response by the payment that has the reference. Throws BudgetSpent. */
 export const claimReference = async (
   deps: CommandDeps,
-  sender: Sender,
+  { sender, budget }: { sender: Sender; budget: Budget },
   create: CreateCommand,
   reference: string,
-  budget: Budget,
 ): Promise<{ claimId: string } | { response: CommandResponse }> => {
   const { paymentId, merchantId, operationId, amountMinor: amount, currency } = create;
   if (amount === 'too large')

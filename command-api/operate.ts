@@ -7,7 +7,7 @@
 import type { ActionRequired, CallDetails, ProviderOutcome, Unknown } from '../providers/port.ts';
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import { contextOf, type Sender } from '../shared/http/request.ts';
-import { type Budget, BudgetSpent } from '../shared/http/request-budget.ts';
+import { type Budget, BudgetSpent, type Steps } from '../shared/http/request-budget.ts';
 import type { ChangeCommand, CreateCommand } from '../shared/payment/commands.ts';
 import { isFree, type Operation } from '../shared/payment/state.ts';
 import type { CommandDeps } from './deps.ts';
@@ -33,100 +33,125 @@ export type OperationRequest = {
   mayGoOn?: () => Promise<boolean>;
 };
 
-/** `payment` holds the intent, later what the provider opened, and the outcome. */
-type Running = OperationRequest & {
-  intentUnknown?: boolean;
-  payment?: LoadedPayment;
-  isTooLate?: boolean;
-};
-type Begun = Running & { payment: LoadedPayment };
+/** `payment` is as last seen: with the intent, what the provider opened, and the outcome. */
+type Carried = { response: CommandResponse | undefined; payment: LoadedPayment };
 
 /**
- * Runs in the payment's queue and goes on to its end whether or not the request still waits.
- * Undefined where another request was faster, or the operation may not go on: look at the payment
+ * Runs in the payment's turn and goes on to its end whether or not the request still waits.
+ * Undefined if another request was faster, or the operation may not go on: look at the payment
  * again. Throws BudgetSpent, and what the event store throws before the intent is durable.
  */
-export const operate = async (
+export async function* operate(
   deps: CommandDeps,
   request: OperationRequest,
-): Promise<CommandResponse | undefined> => {
-  const running: Running = { ...request };
-  const { operationId } = request.command;
-  deps.inFlight.begin(operationId);
-  try {
-    return await carryOut(deps, running);
-  } finally {
-    deps.inFlight.end(operationId);
-    noteIn(deps.unresolved, running);
-  }
-};
-
-/** An intent that may be stored counts: without an outcome it would bar the payment (gaps §7). */
-const noteIn = (
-  unresolved: CommandDeps['unresolved'],
-  { paymentId, command: { kind, operationId }, intentUnknown, payment }: Running,
-): void => {
-  const isUnresolved =
-    payment === undefined
-      ? intentUnknown === true
-      : operationOf(payment, operationId).ended === undefined;
-  if (isUnresolved) unresolved.add(paymentId, operationId, payment);
-  // Another process may have resolved an earlier operation; a create has none before it.
-  else if (payment !== undefined && kind !== 'create') unresolved.update(paymentId, payment);
-};
-
-const carryOut = async (
-  deps: CommandDeps,
-  running: Running,
-): Promise<CommandResponse | undefined> => {
-  const { paymentId, budget } = running;
-  const executed = await appendIntent(deps, running);
-  if (executed.kind !== 'done') return responseWithoutIntent(deps, running, executed);
-  budget.begunOn = paymentId;
-  const begun = Object.assign(running, { payment: executed.payment });
-  const early = await endEarly(deps, begun);
-  if (early !== 'go on') return early;
-  if (operationIn(begun).ended !== undefined) return responseTo(begun.payment, operationIn(begun));
-  const outcome = await callProvider(deps, begun);
-  switch (outcome.outcome) {
-    case 'UNKNOWN':
-      return responseTo(begun.payment, operationIn(begun));
-    case 'ACTION_REQUIRED':
-      return waitForShopper(deps, begun, outcome);
-    default:
-      return record(deps, begun, outcome);
-  }
-};
-
-const operationIn = ({ payment, command }: Begun): Operation =>
-  operationOf(payment, command.operationId);
-
-/** No call follows an intent that may not be stored. */
-const appendIntent = async (
-  { paymentLog, inFlight }: CommandDeps,
-  running: Running,
-): Promise<Executed> => {
-  const { paymentId, command, sender, budget } = running;
+): Steps<CommandResponse | undefined> {
+  const { paymentId, command, budget } = request;
   // The client has its response, that nothing was begun, and may have sent the request again.
   if (budget.leftMs() === 0) throw new BudgetSpent();
-  budget.appending = true;
+  deps.inFlight.begin(command.operationId);
+  let payment: LoadedPayment | undefined;
+  try {
+    yield 'appending';
+    const executed = await appendIntent(deps, request);
+    if (executed.kind === 'done') {
+      ({ payment } = executed);
+      yield { begunOn: paymentId };
+      const carrying = carryOut(deps, request, payment);
+      const carried = await carrying.catch(unknownAfter(deps, payment));
+      ({ payment } = carried);
+      if (carried.response !== undefined) return carried.response;
+    }
+    // The request goes on with another payment, or finds the one that another request made.
+    yield undefined;
+    return executed.kind === 'done' ? undefined : responseWithoutIntent(deps, request, executed);
+  } finally {
+    deps.inFlight.end(command.operationId);
+    if (payment !== undefined) noteIn(deps.unresolved, command, payment);
+  }
+}
+
+const noteIn = (
+  unresolved: CommandDeps['unresolved'],
+  { kind, operationId }: OperationRequest['command'],
+  payment: LoadedPayment,
+): void => {
+  const { paymentId } = payment.state;
+  if (operationOf(payment, operationId).ended === undefined)
+    unresolved.add(paymentId, operationId, payment);
+  // Another process may have resolved an earlier operation; a create has none before it.
+  else if (kind !== 'create') unresolved.update(paymentId, payment);
+};
+
+/** The response has to name the payment, and recovery does what was not done. */
+const unknownAfter =
+  ({ logger }: CommandDeps, payment: LoadedPayment) =>
+  (error: unknown): Carried => {
+    const { paymentId } = payment.state;
+    logger.error(
+      { paymentId, err: error },
+      'the event store failed after the intent; recovery will ask the provider for the outcome',
+    );
+    return { response: unknownOutcome(paymentId), payment };
+  };
+
+const appendIntent = async (
+  { paymentLog, inFlight, unresolved }: CommandDeps,
+  { paymentId, command, sender, budget }: OperationRequest,
+): Promise<Executed> => {
+  const { operationId } = command;
   try {
     const executed = await paymentLog.execute(paymentId, command, contextOf(sender), budget);
     // The log does not bring it back to this process (ADR-0068).
-    if (executed.kind === 'done') inFlight.sawIntent(command.operationId);
+    if (executed.kind === 'done') inFlight.sawIntent(operationId);
     return executed;
   } catch (error) {
-    running.intentUnknown = error instanceof AppendOutcomeUnknown;
-    if (running.intentUnknown) inFlight.sawIntent(command.operationId);
+    // No call follows it. Without an outcome it would bar the payment (gaps §7).
+    if (error instanceof AppendOutcomeUnknown) unresolved.add(paymentId, operationId, undefined);
     throw error;
-  } finally {
-    budget.appending = false;
   }
+};
+
+/** `begun` holds the intent. Throws what the event store throws. */
+const carryOut = async (
+  deps: CommandDeps,
+  request: OperationRequest,
+  begun: LoadedPayment,
+): Promise<Carried> => {
+  const { mayGoOn, command } = request;
+  const { operationId } = command;
+  if (mayGoOn !== undefined && !(await mayGoOn())) return endUnsent(deps, operationId, begun);
+  if (operationOf(begun, operationId).ended !== undefined) return carried(begun, operationId);
+  const { outcome, payment, isTooLate } = await callProvider(deps, request, begun);
+  switch (outcome.outcome) {
+    case 'UNKNOWN':
+      return carried(payment, operationId);
+    case 'ACTION_REQUIRED':
+      return waitForShopper(deps, operationId, payment, outcome);
+    default:
+      return record(deps, { operationId, payment, isTooLate }, outcome);
+  }
+};
+
+const carried = (payment: LoadedPayment, operationId: string): Carried => ({
+  response: responseTo(payment, operationOf(payment, operationId)),
+  payment,
+});
+
+/** It may not go on: another payment has its reference. */
+const endUnsent = async (
+  deps: CommandDeps,
+  operationId: string,
+  payment: LoadedPayment,
+): Promise<Carried> => {
+  if (!isProof(deps, operationOf(payment, operationId)))
+    return { response: unknownOutcome(payment.state.paymentId), payment };
+  const notSent = { kind: 'record', operationId, outcome: 'NOT_SENT' } as const;
+  return { response: undefined, payment: await deps.paymentLog.record(payment, notSent) };
 };
 
 const responseWithoutIntent = (
   deps: CommandDeps,
-  { paymentId, command }: Running,
+  { paymentId, command }: OperationRequest,
   executed: Exclude<Executed, { kind: 'done' }>,
 ): CommandResponse | undefined => {
   // A refusal because of an operation that still runs in another process is not final.
@@ -152,42 +177,6 @@ const responseWithoutIntent = (
   }
 };
 
-/** Never throws: the response has to name the payment, and recovery does what was not done. */
-const orUnknown = async <T>(
-  { logger }: CommandDeps,
-  { paymentId }: Begun,
-  failed: string,
-  work: () => Promise<T>,
-): Promise<T | CommandResponse> => {
-  try {
-    return await work();
-  } catch (error) {
-    logger.error({ paymentId, err: error }, failed);
-    return unknownOutcome(paymentId);
-  }
-};
-
-const endEarly = (
-  deps: CommandDeps,
-  begun: Begun,
-): Promise<CommandResponse | 'go on' | undefined> =>
-  orUnknown(
-    deps,
-    begun,
-    'nothing sent to the provider: the event store failed after the intent; recovery will end it',
-    async () => {
-      const { paymentId, mayGoOn, payment, command } = begun;
-      if (mayGoOn === undefined || (await mayGoOn())) return 'go on';
-      if (!isProof(deps, operationIn(begun))) return unknownOutcome(paymentId);
-      const { operationId } = command;
-      const notSent = { kind: 'record', operationId, outcome: 'NOT_SENT' } as const;
-      begun.payment = await deps.paymentLog.record(payment, notSent);
-      // The request goes on with another payment, or finds the one that another request made.
-      begun.budget.begunOn = undefined;
-      return undefined;
-    },
-  );
-
 /**
  * True where NOT_SENT proves that nothing was carried out. An id under a key is derived, so a lost
  * log may have sent it before: then only the provider's word decides (gaps §7, §17).
@@ -207,35 +196,32 @@ export const nothingUnderKey = (
   return isProven ? { paymentOutcome: 'NOT_CHARGED' } : {};
 };
 
-/** Attempts under one key that follow each other by themselves. */
-const ATTEMPTS_MAX = 16;
-
-/** True where the attempt met a fence of the lost log's: the next is due (gaps §8). 0: no key. */
-export const metEarlierFence = (
-  { isLevel }: Pick<CommandDeps, 'isLevel'>,
-  { outcome }: CommandResponse,
-  attempt: number,
-): boolean => outcome === 'not_sent' && attempt > 0 && attempt < ATTEMPTS_MAX && !isLevel();
+type Called = { outcome: ProviderOutcome; payment: LoadedPayment; isTooLate: boolean };
 
 /** The one call that may move money. Never throws. */
-const callProvider = async (deps: CommandDeps, begun: Begun): Promise<ProviderOutcome> => {
-  const { call, budget, payment } = begun;
-  const { paymentId, merchantId, currency } = payment.state;
-  const operation = operationIn(begun);
-  const { operationId, amountMinor: amount } = operation;
+const callProvider = async (
+  deps: CommandDeps,
+  { command: { operationId }, call, budget }: OperationRequest,
+  begun: LoadedPayment,
+): Promise<Called> => {
+  const { paymentId, merchantId, currency } = begun.state;
+  const operation = operationOf(begun, operationId);
+  const { amountMinor: amount } = operation;
+  let payment = begun;
   const opened = async (reference: string): Promise<void> => {
     const command = { kind: 'open', operationId, reference } as const;
     const kept = await deps.paymentLog.record(payment, command);
     const { ended, reference: own } = operationOf(kept, operationId);
     // The opened reference may not be used, so no money may move on it.
     if (ended !== undefined || own !== reference) throw new Error(`${operationId} has ended`);
-    begun.payment = kept;
+    payment = kept;
   };
   // With a spent budget the client may have sent the request again; a late call another process may
   // take for ended.
-  begun.isTooLate = budget.spent !== true && deps.inFlight.isTooLate(payment, operation);
+  const isSpent = budget.leftMs() === 0;
+  const isTooLate = !isSpent && deps.inFlight.isTooLate(begun, operation);
   const outcome: ProviderOutcome =
-    budget.spent === true || begun.isTooLate
+    isSpent || isTooLate
       ? { outcome: 'NOT_SENT' }
       : await deps.provider.execute(
           { operationId, paymentId, merchantId, amount, currency, ...call },
@@ -243,59 +229,53 @@ const callProvider = async (deps: CommandDeps, begun: Begun): Promise<ProviderOu
         );
   const isUnproven = outcome.outcome === 'NOT_SENT' && outcome.reason !== 'fenced';
   return isUnproven && !isProof(deps, operation)
-    ? { outcome: 'UNKNOWN', reason: 'unproven' }
-    : outcome;
+    ? { outcome: { outcome: 'UNKNOWN', reason: 'unproven' }, payment, isTooLate }
+    : { outcome, payment, isTooLate };
 };
 
-const waitForShopper = (
+const waitForShopper = async (
   deps: CommandDeps,
-  begun: Begun,
+  operationId: string,
+  before: LoadedPayment,
   required: ActionRequired,
-): Promise<CommandResponse> =>
-  orUnknown(
-    deps,
-    begun,
-    'the event store failed after the provider asked for the shopper; recovery will ask again',
-    async () => {
-      const { operationId } = begun.command;
-      const expiresAt = deps.inFlight.waitsUntil(required);
-      const command = { kind: 'authenticate', operationId, expiresAt } as const;
-      begun.payment = await deps.paymentLog.record(begun.payment, command);
-      return actionRequired(begun.payment, operationIn(begun), required.url);
-    },
-  );
+): Promise<Carried> => {
+  const expiresAt = deps.inFlight.waitsUntil(required);
+  const command = { kind: 'authenticate', operationId, expiresAt } as const;
+  const payment = await deps.paymentLog.record(before, command);
+  const operation = operationOf(payment, operationId);
+  return { response: actionRequired(payment, operation, required.url), payment };
+};
+
+const tokenUsed = (paymentId: string): string[] => [
+  `paymentId ${paymentId}`,
+  'the token was used already or belongs to a customer',
+];
 
 type Ended = Exclude<ProviderOutcome, ActionRequired | Unknown>;
 
-const record = (deps: CommandDeps, begun: Begun, outcome: Ended): Promise<CommandResponse> =>
-  orUnknown(
-    deps,
-    begun,
-    'outcome not recorded: the event store failed; recovery will ask the provider for it',
-    async () => {
-      const { paymentId } = begun;
-      const { operationId } = begun.command;
-      const command = { kind: 'record', operationId, ...outcome } as const;
-      begun.payment = await deps.paymentLog.record(begun.payment, command);
-      const { payment } = begun;
-      const operation = operationIn(begun);
-      logOutcome(deps, paymentId, operation, outcome);
-      // It may have been captured or canceled elsewhere. In its turn, after the response.
-      if (outcome.outcome === 'DECLINED' && payment.state.status === 'AUTHORIZED')
-        void onNotice(deps, paymentId);
-      // Nothing was charged, and the key is free for another token (gaps §14).
-      if (isFree(operation) && outcome.outcome === 'NOT_SENT' && outcome.reason === 'token_used')
-        return {
-          ...rejection('BUSINESS_RULE_VIOLATION', [
-            `paymentId ${paymentId}`,
-            'the token was used already or belongs to a customer',
-          ]),
-          seen: { paymentId, revision: payment.events.length - 1 },
-        };
-      const response = responseTo(payment, operation);
-      return begun.isTooLate ? storedTooLate(response, paymentId) : response;
-    },
-  );
+const record = async (
+  deps: CommandDeps,
+  called: { operationId: string; payment: LoadedPayment; isTooLate: boolean },
+  outcome: Ended,
+): Promise<Carried> => {
+  const { operationId, payment: before, isTooLate } = called;
+  const command = { kind: 'record', operationId, ...outcome } as const;
+  const payment = await deps.paymentLog.record(before, command);
+  const { paymentId, status } = payment.state;
+  const operation = operationOf(payment, operationId);
+  logOutcome(deps, paymentId, operation, outcome);
+  // It may have been captured or canceled elsewhere. In its turn, after the response.
+  if (outcome.outcome === 'DECLINED' && status === 'AUTHORIZED') void onNotice(deps, paymentId);
+  const seen = { paymentId, revision: payment.events.length - 1 };
+  // Nothing was charged, and the key is free for another token (gaps §14).
+  if (isFree(operation) && outcome.outcome === 'NOT_SENT' && outcome.reason === 'token_used')
+    return {
+      response: { ...rejection('BUSINESS_RULE_VIOLATION', tokenUsed(paymentId)), seen },
+      payment,
+    };
+  const response = responseTo(payment, operation);
+  return { response: isTooLate ? storedTooLate(response, paymentId) : response, payment };
+};
 
 const logOutcome = (
   { logger }: CommandDeps,

@@ -156,16 +156,13 @@ const newEvents = (
  */
 const append = async (
   store: EventStore,
-  paymentId: string,
-  payment: LoadedPayment | undefined,
-  events: NewEvent[],
+  batch: Parameters<EventStore['append']>,
   budget: Budget,
 ): Promise<RecordedPaymentEvent[]> => {
-  const expected = expectedAfter(payment?.events.at(-1));
   let unknown: AppendOutcomeUnknown | undefined;
   for (;;) {
     try {
-      return (await store.append(streamOf(paymentId), expected, events)).map(asPaymentEvent);
+      return (await store.append(...batch)).map(asPaymentEvent);
     } catch (error) {
       if (error instanceof AppendOutcomeUnknown) unknown = error;
       // That the store rejects this attempt says nothing of the attempt before it.
@@ -174,6 +171,23 @@ const append = async (
       await pause(jittered(APPEND_PAUSE_MS, WIDE_JITTER));
     }
   }
+};
+
+const contextAfter = (
+  { events }: LoadedPayment,
+  operationId: string,
+  by: Partial<EventContext> | undefined,
+): EventContext => {
+  const intent = events.find(({ event }) => event.data.operationId === operationId);
+  if (intent === undefined)
+    throw new Error(`operation ${operationId} has an outcome and no intent`);
+  return { ...intent.context, ...by, causationId: intent.id };
+};
+
+/** Throws Error if the command was not carried out: one on a known operation always is. */
+export const paymentDone = (command: Command, executed: Executed): LoadedPayment => {
+  if (executed.kind === 'done') return executed.payment;
+  throw new Error(`the ${command.kind} of operation ${command.operationId} was ${executed.kind}`);
 };
 
 export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
@@ -226,7 +240,8 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
         const events = newEvents(payment, decision.events, context, nowMs());
         for (const { id } of events) tried.add(id);
         try {
-          const appended = await append(store, paymentId, payment, events, budget);
+          const expected = expectedAfter(payment?.events.at(-1));
+          const appended = await append(store, [streamOf(paymentId), expected, events], budget);
           const next = after(payment, appended);
           remember(paymentId, next);
           onAppended(appended);
@@ -243,20 +258,14 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
   };
 
   const record: PaymentLog['record'] = async (payment, command, by) => {
-    const { operationId } = command;
-    const intent = payment.events.find(({ event }) => event.data.operationId === operationId);
-    if (intent === undefined)
-      throw new Error(`operation ${operationId} has an outcome and no intent`);
-    const context = { ...intent.context, ...by, causationId: intent.id };
-    const { reference: judgedReference } = operationOf(payment, operationId);
+    const context = contextAfter(payment, command.operationId, by);
+    const { reference: judgedReference } = operationOf(payment, command.operationId);
     const judged = command.kind === 'record' ? { ...command, judgedReference } : command;
     const { paymentId } = payment.state;
     // With more operations at once than payments are kept, it would have to be read again.
     remember(paymentId, payment);
     const recorded = await execute(paymentId, judged, context, startBudget(RECORD_BUDGET_MS));
-    if (recorded.kind !== 'done')
-      throw new Error(`the ${command.kind} of operation ${operationId} was ${recorded.kind}`);
-    return recorded.payment;
+    return paymentDone(command, recorded);
   };
 
   return { load, peek: (paymentId) => cache.peek(paymentId), execute, record };

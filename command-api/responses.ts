@@ -13,7 +13,8 @@ import { KEY_REUSED } from '../shared/http/idempotency.ts';
 import {
   type Budget,
   BudgetSpent,
-  type Waiting,
+  type Reached,
+  type Steps,
   withinBudget,
 } from '../shared/http/request-budget.ts';
 import type {} from '../shared/http/server/app.ts';
@@ -166,8 +167,8 @@ export const replayed = (response: CommandResponse): CommandResponse => ({
 
 export type RespondDeps = {
   readModels: Pick<ReadModelsReader, 'waitForRevision'>;
-  /** A stop ends their waits before their connections are cut. */
-  waiting: Waiting;
+  /** A stop ends what requests wait for before their connections are cut. */
+  stopping: AbortSignal;
   onCommand(command: string, outcome: CommandResponse['outcome'], seconds: number): void;
 };
 
@@ -180,10 +181,10 @@ export type EarlierOperation = {
   mayRun: boolean;
 };
 
-type Running = {
+type Commanded = {
   command: string;
   budget: Budget;
-  task: Promise<CommandResponse>;
+  steps: Steps<CommandResponse>;
   earlier(): EarlierOperation | undefined;
 };
 
@@ -191,16 +192,12 @@ type Running = {
 export const respondInBudget = async (
   api: RespondDeps,
   reply: FastifyReply,
-  running: Running,
+  commanded: Commanded,
 ): Promise<FastifyReply> => {
-  const { command, budget } = running;
+  const { command, budget } = commanded;
   const { request } = reply;
   const startedAt = performance.now();
-  const response = await responseOf(running, api.waiting).catch((error: unknown) => {
-    // What a command throws it throws before its own intent is stored.
-    if (budget.begunOn !== undefined) request.paymentOutcome = 'UNKNOWN';
-    throw error;
-  });
+  const response = await responseOf(commanded, api.stopping, reply);
   if (response.status === statusOf('SERVICE_UNAVAILABLE'))
     request.paymentOutcome = response.paymentOutcome ?? request.paymentOutcome;
   // It becomes a 503 where the wait for the read models fails.
@@ -236,18 +233,34 @@ const outOfTurn = (earlier: EarlierOperation | undefined): CommandResponse => {
 };
 
 const responseOf = async (
-  { task, budget, earlier }: Running,
-  waiting: Waiting,
+  { steps, budget, earlier }: Commanded,
+  stopping: AbortSignal,
+  { request }: FastifyReply,
 ): Promise<CommandResponse> => {
+  let reached = undefined as Reached;
+  const takeSteps = async (): Promise<CommandResponse> => {
+    try {
+      for (;;) {
+        const step = await steps.next();
+        if (step.done) return step.value;
+        reached = step.value;
+      }
+    } catch (error) {
+      // An append that failed is no longer under way.
+      if (reached === 'appending') reached = undefined;
+      throw error;
+    }
+  };
   try {
-    return await withinBudget(task, budget, waiting);
+    return await withinBudget(takeSteps(), budget, stopping);
   } catch (error) {
     // The append and the budget end at one time: whichever comes first, it means the same.
-    if (error instanceof AppendOutcomeUnknown) return storedOrNot();
+    if (error instanceof AppendOutcomeUnknown || reached === 'appending') return storedOrNot();
+    // What a command throws it throws before its own intent is stored.
+    if (!(error instanceof BudgetSpent) && reached !== undefined)
+      request.paymentOutcome = 'UNKNOWN';
     if (!(error instanceof BudgetSpent)) throw error;
-    if (budget.begunOn !== undefined) return unknownOutcome(budget.begunOn);
-    if (budget.appending === true) return storedOrNot();
-    return outOfTurn(earlier());
+    return reached === undefined ? outOfTurn(earlier()) : unknownOutcome(reached.begunOn);
   }
 };
 

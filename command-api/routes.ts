@@ -32,10 +32,12 @@ import {
   type ReconcileDeps,
   type ReconcilePaymentDeps,
 } from './back-office/reconcile/routes.ts';
-import { type ChangeKind, changePayment, earlierChange } from './change-payment.ts';
-import { createPayment, earlierCreate, uniqueReferenceOf } from './create-payment.ts';
+import { changePayment } from './change-payment.ts';
+import { createPayment, uniqueReferenceOf } from './create-payment.ts';
 import type { CommandDeps } from './deps.ts';
 import { type LoadedPayment, notInLog } from './payment-log.ts';
+import { type ChangeKind, changeRequestOf, earlierChange, earlierCreate } from './repeats.ts';
+import { readCreate } from './request/payment-request.ts';
 import {
   CaptureRequest,
   type ChangeContent,
@@ -43,7 +45,6 @@ import {
   parseRefund,
   RefundRequest,
   readChange,
-  readCreate,
   readVoid,
 } from './request/read-request.ts';
 import { PaymentRequest } from './request/schemas.ts';
@@ -114,7 +115,7 @@ const PAYMENT_ROUTES = {
       return respondInBudget(api, reply, {
         command: 'create',
         budget,
-        task: createPayment(api.commands, sender, request, key, budget),
+        steps: createPayment(api.commands, { sender, request, key, budget }),
         earlier: () => earlierCreate(api.commands, sender, key),
       });
     },
@@ -218,11 +219,13 @@ const changeFor = async (
   const readOnly = await api.providerAhead.readOnly();
   if (readOnly !== undefined) return rejectReadOnly(reply, readOnly);
   const change = { kind, paymentId, ...request };
+  const recognised = changeRequestOf(api.commands, sender, change, key);
+  const sent = { sender, change, key, request: recognised, budget };
   return respondInBudget(api, reply, {
     command: kind,
     budget,
-    task: changePayment(api.commands, sender, change, key, budget),
-    earlier: () => earlierChange(api.commands, sender, change, key),
+    steps: changePayment(api.commands, sent),
+    earlier: () => earlierChange(api.commands, sent),
   });
 };
 

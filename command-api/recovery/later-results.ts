@@ -22,7 +22,7 @@ import {
 } from '../../shared/runtime/back-off.ts';
 import { newOperationId } from '../../shared/runtime/ids.ts';
 import type { CommandDeps } from '../deps.ts';
-import { type LoadedPayment, RECORD_BUDGET_MS } from '../payment-log.ts';
+import { type LoadedPayment, paymentDone, RECORD_BUDGET_MS } from '../payment-log.ts';
 
 /** `unknown`: the provider did not say. `at other provider`: not asked (ADR-0247). */
 type AfterAsking = 'recorded' | 'nothing new' | 'unknown payment' | 'unknown' | 'at other provider';
@@ -53,9 +53,7 @@ const recordLater = async (
   const command = { kind: 'later', operationId: newOperationId(), result } as const;
   const { paymentId } = payment.state;
   const budget = startBudget(RECORD_BUDGET_MS);
-  const recorded = await paymentLog.execute(paymentId, command, context, budget);
-  if (recorded.kind !== 'done') throw new Error(`a later result was ${recorded.kind}`);
-  return recorded.payment;
+  return paymentDone(command, await paymentLog.execute(paymentId, command, context, budget));
 };
 
 const askInTurn = async (deps: CommandDeps, paymentId: string): Promise<AfterAsking> => {

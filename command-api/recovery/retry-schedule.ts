@@ -11,12 +11,15 @@ import {
 import { createTurns } from '../../shared/runtime/fair-turns.ts';
 
 /** `too early`: a call may still run elsewhere. `waiting`: for the shopper. */
-export type Attempted =
-  | { kind: 'unresolved' }
+export type Attempted<T> =
   | { kind: 'resolved' }
-  | { kind: 'too early' | 'waiting'; leftMs: number };
+  | { kind: 'unresolved'; known: T }
+  | { kind: 'too early' | 'waiting'; leftMs: number; known: T };
 
 export type FailedAttempt = { attempts: number; nextAttemptMs: number; error?: unknown };
+
+/** `known` is what is known by now. */
+export type Scheduled<T> = { readonly paymentId: string; known: T };
 
 type RetrySchedulesOptions<T> = {
   delaysMs: readonly number[];
@@ -26,8 +29,9 @@ type RetrySchedulesOptions<T> = {
   startTimer?: StartTimer;
   /** What is known of a payment whose schedule begins. */
   unknown: T;
-  attempt(paymentId: string): Promise<Attempted>;
-  onFailed(paymentId: string, failed: FailedAttempt): void;
+  /** A false `goOn` ends it between two questions. */
+  attempt(schedule: Scheduled<T>, goOn: () => boolean): Promise<Attempted<T>>;
+  onFailed(paymentId: string, failed: FailedAttempt, known: T): void;
 };
 
 const HOUR_MS = 3_600_000;
@@ -39,7 +43,7 @@ const PAST_FLIGHT_MS = 100;
 /** The provider may come and go: all that is unresolved is not asked about each time. */
 const ALL_EVERY_MS = 60_000;
 
-type Schedule<T> = {
+type Schedule<T> = Scheduled<T> & {
   /** Empty where it is not known: those take turns as one merchant. */
   merchantId: string;
   attempts: number;
@@ -48,112 +52,116 @@ type Schedule<T> = {
   nextAttemptAtMs: number | undefined;
   cancelTimer?: () => void;
   queued: boolean;
-  known: T;
+};
+
+const pastFlight = (leftMs: number): number => leftMs + jittered(PAST_FLIGHT_MS, NARROW_JITTER);
+
+/** How long to wait before the next look whether the shopper was there. */
+const nextLookMs = <T>(
+  schedule: Schedule<T>,
+  { looksMs }: RetrySchedulesOptions<T>,
+  leftMs: number,
+): number => {
+  const { looks = 0, merchantId } = schedule;
+  const waitsMs = looksMs(merchantId);
+  schedule.looks = looks + 1;
+  return pastFlight(Math.min(waitsMs[looks] ?? waitsMs.at(-1) ?? leftMs, leftMs));
+};
+
+/** How long to wait after this attempt; `failed` where it gave no outcome. */
+const nextAttempt = <T>(
+  schedule: Schedule<T>,
+  options: RetrySchedulesOptions<T>,
+  attempted: Exclude<Attempted<T>, { kind: 'resolved' }> | { error: unknown },
+): { waitMs: number; failed?: FailedAttempt } => {
+  if (!('error' in attempted)) {
+    schedule.known = attempted.known;
+    if (attempted.kind === 'waiting')
+      return { waitMs: nextLookMs(schedule, options, attempted.leftMs) };
+    schedule.looks = undefined;
+    if (attempted.kind === 'too early') return { waitMs: pastFlight(attempted.leftMs) };
+  }
+  schedule.attempts += 1;
+  const { attempts } = schedule;
+  const waitMs = jittered(options.delaysMs[attempts - 1] ?? HOUR_MS, NARROW_JITTER);
+  const error = 'error' in attempted ? attempted.error : undefined;
+  return { waitMs, failed: { attempts, nextAttemptMs: waitMs, error } };
 };
 
 export const createRetrySchedules = <T>(options: RetrySchedulesOptions<T>) => {
   const { nowMs, startTimer = startBackgroundTimer } = options;
-  const schedules = new Map<string, Schedule<T>>();
+  const all = new Map<string, Schedule<T>>();
   const schedulePlaces = createTurns(RETRY_SCHEDULES_MAX, RETRY_SCHEDULES_MAX / 2);
   const questions = createTurns(QUESTIONS_AT_ONCE);
   const looks = createTurns(LOOKS_AT_ONCE);
   let allAttemptedAtMs = Number.NEGATIVE_INFINITY;
   let stopped = false;
 
-  const attemptIn = (paymentId: string, schedule: Schedule<T>, delayMs: number): void => {
+  const attemptIn = (schedule: Schedule<T>, delayMs: number): void => {
     schedule.cancelTimer?.();
     schedule.nextAttemptAtMs = nowMs() + delayMs;
-    schedule.cancelTimer = startTimer(() => enqueue(paymentId, schedule), delayMs);
+    schedule.cancelTimer = startTimer(() => enqueue(schedule), delayMs);
   };
 
-  const attemptLater = (paymentId: string, schedule: Schedule<T>, error?: unknown): void => {
-    schedule.attempts += 1;
-    const { attempts } = schedule;
-    const nextAttemptMs = jittered(options.delaysMs[attempts - 1] ?? HOUR_MS, NARROW_JITTER);
-    attemptIn(paymentId, schedule, nextAttemptMs);
-    options.onFailed(paymentId, { attempts, nextAttemptMs, error });
-  };
-
-  const lookLater = (paymentId: string, schedule: Schedule<T>, leftMs: number): void => {
-    const { looks = 0, merchantId } = schedule;
-    const waitsMs = options.looksMs(merchantId);
-    const waitMs = Math.min(waitsMs[looks] ?? waitsMs.at(-1) ?? leftMs, leftMs);
-    schedule.looks = looks + 1;
-    attemptIn(paymentId, schedule, waitMs + jittered(PAST_FLIGHT_MS, NARROW_JITTER));
-  };
-
-  const attemptNow = async (paymentId: string, schedule: Schedule<T>): Promise<void> => {
-    if (schedules.get(paymentId) !== schedule || stopped) return;
+  const attemptNow = async (schedule: Schedule<T>): Promise<void> => {
+    const { paymentId } = schedule;
+    if (all.get(paymentId) !== schedule || stopped) return;
     schedule.queued = false;
-    const attempted = await options.attempt(paymentId).catch((error: unknown) => ({ error }));
+    const attempting = options.attempt(schedule, () => !stopped);
+    const attempted = await attempting.catch((error: unknown) => ({ error }));
     // Begun anew, or ended, meanwhile: this attempt decides nothing.
-    if (schedules.get(paymentId) !== schedule || schedule.queued || stopped) return;
-    if ('error' in attempted) return attemptLater(paymentId, schedule, attempted.error);
-    if (attempted.kind === 'waiting') return lookLater(paymentId, schedule, attempted.leftMs);
-    schedule.looks = undefined;
-    if (attempted.kind === 'resolved') end(paymentId);
-    else if (attempted.kind === 'unresolved') attemptLater(paymentId, schedule);
-    else attemptIn(paymentId, schedule, attempted.leftMs + jittered(PAST_FLIGHT_MS, NARROW_JITTER));
+    if (all.get(paymentId) !== schedule || schedule.queued || stopped) return;
+    if ('kind' in attempted && attempted.kind === 'resolved') return end(paymentId);
+    const { waitMs, failed } = nextAttempt(schedule, options, attempted);
+    attemptIn(schedule, waitMs);
+    if (failed !== undefined) options.onFailed(paymentId, failed, schedule.known);
   };
 
-  const enqueue = (paymentId: string, schedule: Schedule<T>): void => {
+  const enqueue = (schedule: Schedule<T>): void => {
     if (schedule.queued) return;
     schedule.cancelTimer?.();
     schedule.nextAttemptAtMs = undefined;
     schedule.queued = true;
     const places = schedule.looks === undefined ? questions : looks;
-    void places.with(schedule.merchantId, undefined, () => attemptNow(paymentId, schedule));
+    void places.with(schedule.merchantId, undefined, () => attemptNow(schedule));
   };
 
-  const open = (paymentId: string, merchantId: string): Schedule<T> | undefined => {
-    if (stopped || !schedulePlaces.take(merchantId)) return undefined;
-    const now = { looks: undefined, nextAttemptAtMs: undefined, queued: false };
-    const begun = { merchantId, attempts: 0, ...now, known: options.unknown };
-    schedules.set(paymentId, begun);
-    return begun;
-  };
-
+  /** Also where one runs: another operation is unresolved. `waitsMs`: how long for the shopper. */
   const beginAnew = (paymentId: string, merchantId: string, waitsMs?: number): void => {
-    const schedule = schedules.get(paymentId) ?? open(paymentId, merchantId);
-    if (schedule === undefined || stopped) return;
+    if (stopped || (!all.has(paymentId) && !schedulePlaces.take(merchantId))) return;
+    const begun = { looks: undefined, nextAttemptAtMs: undefined, queued: false };
+    const { unknown: known } = options;
+    const schedule = all.get(paymentId) ?? { paymentId, merchantId, attempts: 0, known, ...begun };
+    all.set(paymentId, schedule);
     schedule.attempts = 0;
     schedule.looks = undefined;
-    if (waitsMs === undefined) enqueue(paymentId, schedule);
-    else lookLater(paymentId, schedule, waitsMs);
+    if (waitsMs === undefined) enqueue(schedule);
+    else attemptIn(schedule, nextLookMs(schedule, options, waitsMs));
   };
 
   const end = (paymentId: string): void => {
-    const schedule = schedules.get(paymentId);
-    if (schedule === undefined) return;
-    schedule.cancelTimer?.();
-    schedules.delete(paymentId);
-    schedulePlaces.giveBack(schedule.merchantId);
+    const schedule = all.get(paymentId);
+    schedule?.cancelTimer?.();
+    if (all.delete(paymentId)) schedulePlaces.giveBack(schedule?.merchantId ?? '');
   };
 
   return {
-    /** Undefined where it cannot begin. */
-    begin: (paymentId: string, merchantId: string): Schedule<T> | undefined => {
-      if (!schedules.has(paymentId)) beginAnew(paymentId, merchantId);
-      return schedules.get(paymentId);
+    all: all as ReadonlyMap<string, Schedule<T>>,
+    begin: (paymentId: string, merchantId: string): void => {
+      if (!all.has(paymentId)) beginAnew(paymentId, merchantId);
     },
-    /** Also where one runs: another operation is unresolved. `waitsMs`: how long for the shopper. */
     beginAnew,
     end,
     /** The provider is back. Those of each merchant are asked about in turn. */
     attemptAll: (): void => {
       if (stopped || Math.abs(nowMs() - allAttemptedAtMs) < ALL_EVERY_MS) return;
       allAttemptedAtMs = nowMs();
-      for (const [paymentId, schedule] of schedules)
-        if (schedule.looks === undefined) enqueue(paymentId, schedule);
+      for (const schedule of all.values()) if (schedule.looks === undefined) enqueue(schedule);
     },
-    /** Until the stop. */
-    goOn: (): boolean => !stopped,
-    get: (paymentId: string): Schedule<T> | undefined => schedules.get(paymentId),
-    entries: () => schedules.entries(),
     /** What is known stays. */
     stop: (): void => {
       stopped = true;
-      for (const { cancelTimer } of schedules.values()) cancelTimer?.();
+      for (const { cancelTimer } of all.values()) cancelTimer?.();
     },
   };
 };

@@ -4,7 +4,7 @@
  * each payment asks the provider until it is definite.
  */
 import { FOREIGN } from '../../shared/event-store/chain.ts';
-import { StreamNotWhole, UnreadableStream } from '../../shared/event-store/errors.ts';
+import { asUnreadable, StreamNotWhole, UnreadableStream } from '../../shared/event-store/errors.ts';
 import type { Budget } from '../../shared/http/request-budget.ts';
 import {
   createOf,
@@ -15,11 +15,17 @@ import {
   unconfirmedOperations,
   unresolvedOperations,
 } from '../../shared/payment/state.ts';
+import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { StartTimer } from '../../shared/runtime/back-off.ts';
 import { type InFlight, intentTimeOf, waitForInFlight } from '../in-flight.ts';
-import type { LoadedPayment } from '../payment-log.ts';
+import type { LoadedPayment, PaymentLog } from '../payment-log.ts';
 import { type AskDeps, confirmByAsking, resolveByAsking } from './ask.ts';
-import { type Attempted, createRetrySchedules, type FailedAttempt } from './retry-schedule.ts';
+import {
+  type Attempted,
+  createRetrySchedules,
+  type FailedAttempt,
+  type Scheduled,
+} from './retry-schedule.ts';
 
 /** UNCONFIRMED: resolved by hand. CONTRADICTED: the provider says other than the log (ADR-0099). */
 export const OPERATION_STATES = ['UNRESOLVED', 'UNCONFIRMED', 'CONTRADICTED'] as const;
@@ -57,7 +63,7 @@ const ELSEWHERE =
  * Leaves out operations that may be in flight, or wait for the shopper. `providers`: the names of the
  * one that is set.
  */
-export const knownOperations = (
+const knownOperations = (
   payment: LoadedPayment,
   { mayRun, isWaiting }: Pick<InFlight, 'mayRun' | 'isWaiting'>,
   providers: readonly string[],
@@ -146,36 +152,20 @@ const logFailed = (
     );
 };
 
-type Recovery = UnresolvedDeps & { schedules: ReturnType<typeof createRetrySchedules<Known>> };
-
-const note = ({ schedules, inFlight, providers }: Recovery, payment: LoadedPayment): void => {
-  const schedule = schedules.get(payment.state.paymentId);
-  if (schedule === undefined) return;
+const knownOf = (
+  { inFlight, providers }: Pick<UnresolvedDeps, 'inFlight' | 'providers'>,
+  payment: LoadedPayment,
+): Known => {
   const operations = knownOperations(payment, inFlight, providers);
   const isCreate = operations.some(
     ({ operation, state }) => operation === 'create' && state === 'UNRESOLVED',
   );
   const { identity } = createOf(payment.state);
-  schedule.known = { operations, fingerprint: isCreate ? identity.fingerprint : undefined };
-};
-
-const update = (recovery: Recovery, paymentId: string, payment?: LoadedPayment): void => {
-  if (payment === undefined || isDone(payment.state)) recovery.schedules.end(paymentId);
-  else note(recovery, payment);
-};
-
-const resolve = async (
-  recovery: Recovery,
-  paymentId: string,
-  goOn = () => true,
-): Promise<LoadedPayment | undefined> => {
-  const payment = await resolveByAsking(recovery, paymentId, goOn);
-  update(recovery, paymentId, payment);
-  return payment;
+  return { operations, fingerprint: isCreate ? identity.fingerprint : undefined };
 };
 
 /** How long the shopper may still come; undefined where none is waited for. */
-const waitsMsOf = ({ inFlight, nowMs }: Recovery, { state }: LoadedPayment) => {
+const waitsMsOf = ({ inFlight, nowMs }: AskDeps, { state }: LoadedPayment) => {
   const { waitsUntil } = unresolvedOperations(state).find(inFlight.isWaiting) ?? {};
   return waitsUntil === undefined ? undefined : Date.parse(waitsUntil) - nowMs();
 };
@@ -184,23 +174,27 @@ const waitsMsOf = ({ inFlight, nowMs }: Recovery, { state }: LoadedPayment) => {
 const isForeign = (error: unknown): boolean =>
   error instanceof UnreadableStream && error.before.length === 0 && error.message.endsWith(FOREIGN);
 
-const attempt = async (recovery: Recovery, paymentId: string): Promise<Attempted> => {
-  const { queues, schedules, inFlight } = recovery;
-  const { goOn } = schedules;
-  const resolving = queues.run(paymentId, () => resolve(recovery, paymentId, goOn));
-  let payment = await resolving.catch((error: unknown) => {
-    const isGone = error instanceof StreamNotWhole && schedules.get(paymentId)?.known.isOnlyParked;
+const attempt = async (
+  deps: UnresolvedDeps,
+  schedule: Scheduled<Known>,
+  goOn: () => boolean,
+): Promise<Attempted<Known>> => {
+  const { paymentId } = schedule;
+  const resolving = deps.queues.run(paymentId, () => resolveByAsking(deps, paymentId, goOn));
+  const resolved = await resolving.catch((error: unknown) => {
+    const isGone = error instanceof StreamNotWhole && schedule.known.isOnlyParked;
     if (isGone || isForeign(error)) return undefined;
     throw error;
   });
-  if (payment === undefined) return { kind: 'resolved' };
-  const waitsMs = waitsMsOf(recovery, payment);
-  if (waitsMs !== undefined) return { kind: 'waiting', leftMs: waitsMs };
-  payment = await confirmByAsking(recovery, payment, goOn);
-  update(recovery, paymentId, payment);
+  if (resolved === undefined) return { kind: 'resolved' };
+  const waitsMs = waitsMsOf(deps, resolved);
+  if (waitsMs !== undefined)
+    return { kind: 'waiting', leftMs: waitsMs, known: knownOf(deps, resolved) };
+  const payment = await confirmByAsking(deps, resolved, goOn);
   if (isDone(payment.state)) return { kind: 'resolved' };
-  const leftMs = inFlight.leftMs(payment);
-  return leftMs > 0 ? { kind: 'too early', leftMs } : { kind: 'unresolved' };
+  const known = knownOf(deps, payment);
+  const leftMs = deps.inFlight.leftMs(payment);
+  return leftMs > 0 ? { kind: 'too early', leftMs, known } : { kind: 'unresolved', known };
 };
 
 export const createUnresolved = (deps: UnresolvedDeps) => {
@@ -209,14 +203,28 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
     ...deps,
     looksMs: (merchant) => (deps.givesNotices(merchant) ? LOOKS_BESIDE_NOTICES_MS : LOOKS_MS),
     unknown: { operations: [] },
-    attempt: (paymentId) => attempt(recovery, paymentId),
-    onFailed: (paymentId, failed) =>
-      logFailed(deps, paymentId, schedules.get(paymentId)?.known.operations ?? [], failed),
+    attempt: (schedule, goOn) => attempt(deps, schedule, goOn),
+    onFailed: (paymentId, failed, { operations }) => logFailed(deps, paymentId, operations, failed),
   });
-  const recovery: Recovery = { ...deps, schedules };
+
+  const note = (paymentId: string, payment: LoadedPayment): void => {
+    const schedule = schedules.all.get(paymentId);
+    if (schedule !== undefined) schedule.known = knownOf(deps, payment);
+  };
+
+  const update = (paymentId: string, payment?: LoadedPayment): void => {
+    if (payment === undefined || isDone(payment.state)) schedules.end(paymentId);
+    else note(paymentId, payment);
+  };
+
+  const resolve = async (paymentId: string): Promise<LoadedPayment | undefined> => {
+    const payment = await resolveByAsking(deps, paymentId, () => true);
+    update(paymentId, payment);
+    return payment;
+  };
 
   const list = (): UnresolvedOperation[] =>
-    [...schedules.entries()].flatMap(([, { known, attempts, nextAttemptAtMs }]) => {
+    [...schedules.all.values()].flatMap(({ known, attempts, nextAttemptAtMs }) => {
       const nextAttemptAt =
         nextAttemptAtMs === undefined ? null : new Date(nextAttemptAtMs).toISOString();
       return known.operations.map((operation) => ({ ...operation, attempts, nextAttemptAt }));
@@ -225,26 +233,27 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
   return {
     /** An operation ended here without a recorded outcome. An equal create joins `payment` from now on. */
     add: (paymentId: string, operationId: string, payment: LoadedPayment | undefined): void => {
-      const waitsMs = payment && waitsMsOf(recovery, payment);
+      const waitsMs = payment && waitsMsOf(deps, payment);
       schedules.beginAnew(paymentId, payment?.state.merchantId ?? '', waitsMs);
       inFlight.sawEnd(operationId);
-      if (payment !== undefined) note(recovery, payment);
+      if (payment !== undefined) note(paymentId, payment);
     },
     track: (paymentId: string, isOnlyParked = false, merchantId = ''): void => {
       // operate.ts adds what a live call leaves unknown; the next sweep looks again at the others.
       const operations = unresolvedOperations(paymentLog.peek(paymentId)?.state);
       const isLive = operations.some(({ operationId }) => inFlight.isLive(operationId));
-      const schedule = isLive ? schedules.get(paymentId) : schedules.begin(paymentId, merchantId);
+      if (!isLive) schedules.begin(paymentId, merchantId);
+      const schedule = schedules.all.get(paymentId);
       if (schedule !== undefined) schedule.known = { ...schedule.known, isOnlyParked };
     },
-    update: (paymentId: string, payment?: LoadedPayment) => update(recovery, paymentId, payment),
-    resolve: (paymentId: string) => resolve(recovery, paymentId),
+    update,
+    resolve,
     /** The same once no call runs on it. Throws BudgetSpent. */
     resolveInTurn: (paymentId: string, budget: Budget): Promise<LoadedPayment | undefined> =>
       queues.run(paymentId, async () => {
         const payment = await waitForInFlight(deps, paymentId, 'store', budget);
         const isOpen = unresolvedOperations(payment?.state).length > 0;
-        return isOpen ? resolve(recovery, paymentId) : payment;
+        return isOpen ? resolve(paymentId) : payment;
       }),
     dropResolved: async (stillUnresolved: ReadonlySet<string>): Promise<void> => {
       for (const { paymentId } of list()) {
@@ -256,7 +265,7 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
       }
     },
     equalCreate: (fingerprint: string): string | undefined => {
-      for (const [paymentId, { known }] of schedules.entries())
+      for (const [paymentId, { known }] of schedules.all)
         if (known.fingerprint === fingerprint) return paymentId;
       return undefined;
     },
@@ -269,3 +278,43 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
 };
 
 export type Unresolved = ReturnType<typeof createUnresolved>;
+
+type ListingDeps = {
+  paymentLog: Pick<PaymentLog, 'load'>;
+  inFlight: Pick<InFlight, 'mayRun' | 'isWaiting'>;
+  unresolved: Pick<Unresolved, 'list'>;
+  providers: readonly string[];
+};
+
+const LISTED_MAX = 1_000;
+
+/** Those of this process, and of others as the read models list them. */
+export const listUnresolved = async (
+  deps: ListingDeps,
+  readModels: Pick<ReadModelsReader, 'unresolved'>,
+  merchantId: string,
+): Promise<UnresolvedOperation[]> => {
+  const isTheirs = (one: { merchantId: string }): boolean =>
+    merchantId === '*' || merchantId === one.merchantId;
+  const own = deps.unresolved.list().filter(isTheirs);
+  const known = new Set(own.map(({ paymentId }) => paymentId));
+  // Without the read models it holds only what this process knows.
+  const listed = await readModels.unresolved(LISTED_MAX).catch(() => []);
+  const others: UnresolvedOperation[] = [];
+  for (const one of listed) {
+    if (isTheirs(one) && !known.has(one.paymentId))
+      others.push(...(await readUnresolved(deps, one.paymentId)));
+  }
+  return [...own, ...others].sort((a, b) => (a.since < b.since ? -1 : 1)).slice(0, LISTED_MAX);
+};
+
+const readUnresolved = async (
+  { paymentLog, inFlight, providers }: ListingDeps,
+  paymentId: string,
+): Promise<UnresolvedOperation[]> => {
+  const payment = await paymentLog.load(paymentId, 'store').catch(asUnreadable);
+  // Unreadable, it is parked, and `payments parked list` names it.
+  if (payment === undefined || payment instanceof UnreadableStream) return [];
+  const known = knownOperations(payment, inFlight, providers);
+  return known.map((operation) => ({ ...operation, attempts: 0, nextAttemptAt: null }));
+};

@@ -107,17 +107,18 @@ export const detailsOfHolders = (
     .filter(({ runs }) => runsHoldCard(runs, bin, last4))
     .map(({ field }) => `${field} ${HOLDS_CARD}`);
 
+/** `text` is the body as it arrived. */
+export type Arrived = { body: JsonObject; text: string; idempotencyKey: string | undefined };
+
 type Found = { details: string[]; longTexts: LongText[]; holdsOtherCard: boolean };
 
 /**
  * Searches every text, unknown key and the Idempotency-Key for the card's number and cryptogram, and what is
- * kept also for the numbers that the body spells elsewhere. `text` is the body as it arrived.
+ * kept also for the numbers that the body spells elsewhere.
  */
 export const searchTexts = (
-  body: JsonObject,
+  { body, text, idempotencyKey }: Arrived,
   card: CardInput | TokenInput,
-  text: string,
-  idempotencyKey: string | undefined,
   knownKeys: ReadonlySet<string>,
 ): Found => {
   const number = 'number' in card ? card.number : undefined;

@@ -1,5 +1,5 @@
-/** Reads the body of a create (gaps §3, §4). */
-
+/** Reads a create: key, JSON and fields; `details` are about the first that is wrong (gaps §1, §3, §4). */
+import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { shortText } from '../../shared/http/fields.ts';
 import type { Address } from '../../shared/http/payment-schemas.ts';
@@ -9,6 +9,10 @@ import {
   invalid,
   isObject,
   type JsonObject,
+  notJson,
+  parseIdempotencyKey,
+  type Read,
+  takeText,
   withoutNulls,
 } from '../../shared/http/request.ts';
 import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
@@ -16,9 +20,10 @@ import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import { METADATA_NAME, type PaymentDetails } from '../../shared/payment/fields.ts';
 import { longRuns } from '../../shared/runtime/card-numbers.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
+import { parseText } from '../../shared/runtime/json.ts';
 import { writtenUrl } from '../../webhooks/endpoints/addresses.ts';
-import { type LongText, searchTexts } from './card-texts.ts';
-import { detailsOf, givenTwice, plainName, requestedAmount } from './json.ts';
+import { type Arrived, type LongText, searchTexts } from './card-texts.ts';
+import { AMOUNTS, detailsOf, givenTwice, plainName, requestedAmount } from './json.ts';
 import {
   type Card,
   type CardByToken,
@@ -39,7 +44,23 @@ export type CreateRequest = {
   longTexts?: readonly LongText[] | undefined;
 };
 
-type ParsedCreate = { ok: true; request: CreateRequest; holdsOtherCard: boolean } | Invalid;
+/** `holdsOtherCard`: a text that is kept looks like the number of another card (gaps §4). */
+type CreateContent = { request: CreateRequest; holdsOtherCard: boolean };
+type ParsedCreate = ({ ok: true } & CreateContent) | Invalid;
+
+export const readCreate = (
+  request: FastifyRequest,
+): Read<CreateContent & { key: string | undefined }> => {
+  const keyed = parseIdempotencyKey(request.raw.rawHeaders);
+  if (!keyed.ok) return keyed;
+  const text = takeText(request);
+  const json = parseText(text, AMOUNTS);
+  if (!json.ok) return invalid(notJson(json.at));
+  const parsed = parseCreate(json.value, keyed.key, text, json.repeated);
+  if (!parsed.ok) return parsed;
+  const { request: create, holdsOtherCard } = parsed;
+  return { ok: true, value: { request: create, holdsOtherCard, key: keyed.key } };
+};
 
 /** Nearly no request has a `null`: only a body that does not fit is read without them. */
 const readBy = <T>(parse: SafeParse<T>, body: JsonObject) => {
@@ -148,7 +169,7 @@ export const parseCreate = (
 ): ParsedCreate => {
   const body = value === undefined ? {} : value;
   if (!isObject(body)) return invalid(BODY_NOT_OBJECT);
-  const parsed = parseBody(body, idempotencyKey, text);
+  const parsed = parseBody({ body, text, idempotencyKey });
   const unknown = Object.keys(body).filter((name) => !FIELDS.includes(name));
   if (unknown.length === 0 && repeated.length === 0) return parsed;
   const misspelled = misspelledBy(unknown);
@@ -163,11 +184,8 @@ export const parseCreate = (
   );
 };
 
-const parseBody = (
-  body: JsonObject,
-  idempotencyKey: string | undefined,
-  text: string,
-): ParsedCreate => {
+const parseBody = (arrived: Arrived): ParsedCreate => {
+  const { body } = arrived;
   const given = cardIn(body);
   const isByToken = given !== undefined && isGiven(given, 'token');
   if (isByToken && OF_A_NUMBER.some((field) => isGiven(given, field))) return invalid(BOTH);
@@ -179,7 +197,7 @@ const parseBody = (
   const { amount, currency, captureNow = false, paymentMethod, ...rest } = read.data;
   const { card } = paymentMethod;
   if (card.authentication && rest.source?.initiatedBy === 'MERCHANT') return invalid(NO_SHOPPER);
-  const found = searchTexts(body, card, text, idempotencyKey, KNOWN_KEYS);
+  const found = searchTexts(arrived, card, KNOWN_KEYS);
   if (found.details.length > 0) return invalid(...found.details);
   const request = {
     amountMinor: requestedAmount(amount),

@@ -1,4 +1,4 @@
-/** Reads key, JSON and fields (gaps §3). `details` are about the first that is wrong (gaps §1). */
+/** Reads a capture, void or refund: key, JSON and fields (gaps §1, §3). */
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { object, optionalPositiveInteger, optionalText } from '../../shared/http/fields.ts';
@@ -17,7 +17,6 @@ import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import { parseText } from '../../shared/runtime/json.ts';
 import { textsOf } from './card-texts.ts';
 import { AMOUNTS, detailsOf, givenTwice, requestedAmount } from './json.ts';
-import { type CreateRequest, parseCreate } from './payment-request.ts';
 
 const changeFields = { amount: optionalPositiveInteger(), reason: optionalText() };
 
@@ -89,22 +88,11 @@ const parserOf =
 export const parseCapture = parserOf(CaptureRequest, 'captureAmount');
 export const parseRefund = parserOf(RefundRequest, 'refundAmount');
 
-type Keyed = { key: string | undefined };
-/** `holdsOtherCard`: a text that is kept looks like the number of another card (gaps §4). */
-type CreateContent = Keyed & { request: CreateRequest; holdsOtherCard: boolean };
 /** `texts` are searched for the card number (gaps §4). */
-export type ChangeContent = Keyed & { request: ChangeRequest; texts: string[] };
-
-export const readCreate = (request: FastifyRequest): Read<CreateContent> => {
-  const keyed = parseIdempotencyKey(request.raw.rawHeaders);
-  if (!keyed.ok) return keyed;
-  const text = takeText(request);
-  const json = parseText(text, AMOUNTS);
-  if (!json.ok) return invalid(notJson(json.at));
-  const parsed = parseCreate(json.value, keyed.key, text, json.repeated);
-  if (!parsed.ok) return parsed;
-  const { request: create, holdsOtherCard } = parsed;
-  return { ok: true, value: { request: create, holdsOtherCard, key: keyed.key } };
+export type ChangeContent = {
+  key: string | undefined;
+  request: ChangeRequest;
+  texts: string[];
 };
 
 const withKey = (parsed: ParsedChange, key: string | undefined): Read<ChangeContent> => {

@@ -235,7 +235,7 @@ const stripeWebhook: SignedRoute<StripeWebhookDeps> = {
     const origin = { merchantId: signer.merchantId, account: notice.account };
     const budget = startBudget(BUDGET_MS);
     const asking = askNow(payments, notice, origin, reply, budget);
-    if (await withinBudget(asking, budget, new Set()).catch(notInTime))
+    if (await withinBudget(asking, budget).catch(notInTime))
       return sendJson(reply, { received: true });
     const details = ['the outcome is not known yet; deliver the notice again'];
     return reject(reply, 'SERVICE_UNAVAILABLE', details, RETRY_LATER);

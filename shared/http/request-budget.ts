@@ -1,12 +1,13 @@
+/** The deadline of one request, and how far it came by then. */
+import { within } from '../runtime/back-off.ts';
+import type { Queues } from '../runtime/scheduling.ts';
+
 /** The time one request may take, waits included (gaps §11, `REQUEST_BUDGET_MS`). */
 export type Budget = {
+  /** 0 from the deadline on: the request has its response, and nothing may begin for it. */
   leftMs(): number;
-  /** The payment on which the intent of this request, or of the one that it joins, is durable. */
-  begunOn?: string | undefined;
-  appending?: boolean;
-  /** The request has its response, without its outcome: no provider call may begin for it. */
-  spent?: true;
-  spend?: (() => void) | undefined;
+  /** Brings the deadline forward to now. */
+  end(): void;
 };
 
 /** The request's budget is spent. An operation that was begun goes on without it (gaps §7). */
@@ -15,34 +16,50 @@ export class BudgetSpent extends Error {
 }
 
 export const startBudget = (totalMs: number, startMs: number = performance.now()): Budget => {
-  const end = startMs + totalMs;
-  const budget: Budget = {
-    // A stop spends what is left: nothing is tried again then for a request that has its response.
-    leftMs: () => (budget.spent === true ? 0 : Math.max(0, end - performance.now())),
+  let endMs = startMs + totalMs;
+  return {
+    leftMs: () => Math.max(0, endMs - performance.now()),
+    end: () => {
+      endMs = 0;
+    },
   };
-  return budget;
 };
 
-export type Waiting = Set<Budget>;
-
+/** Throws BudgetSpent at the deadline, or at the stop, whose reason that is; nothing begins then. */
 export const withinBudget = async <T>(
   task: Promise<T>,
   budget: Budget,
-  waiting: Waiting,
+  stopping?: AbortSignal,
 ): Promise<T> => {
-  const { promise: spent, reject } = Promise.withResolvers<never>();
-  budget.spend = () => {
-    budget.spent = true;
-    reject(new BudgetSpent());
-  };
-  const timer = setTimeout(budget.spend, budget.leftMs());
-  waiting.add(budget);
   try {
-    return await Promise.race([task, spent]);
-  } finally {
-    clearTimeout(timer);
-    waiting.delete(budget);
-    // A grown set may hold the budget until a full collection (ADR-0112): it lets go of the wait.
-    budget.spend = undefined;
+    return await within(budget.leftMs(), task, () => new BudgetSpent(), stopping);
+  } catch (error) {
+    if (error instanceof BudgetSpent) budget.end();
+    throw error;
   }
 };
+
+/**
+ * `appending`: the request's own intent. `begunOn`: the payment on which that intent, or the one of
+ * the operation that the request joins, is durable. Undefined: nothing was begun.
+ */
+export type Reached = 'appending' | { begunOn: string } | undefined;
+
+/** Yields how far the request came, and returns what came of it. Runs to its end without the request. */
+export type Steps<T> = AsyncGenerator<Reached, T, undefined>;
+
+/** Runs the steps in the turn of the queue `name`, and keeps the turn to their end. */
+export async function* inTurn<T>(queues: Queues, name: string, steps: () => Steps<T>): Steps<T> {
+  const begun = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  void queues.run(name, () => {
+    begun.resolve();
+    return ended.promise;
+  });
+  await begun.promise;
+  try {
+    return yield* steps();
+  } finally {
+    ended.resolve();
+  }
+}

@@ -11,11 +11,7 @@ import {
   SECRET,
 } from '../support/in-process.ts';
 import { timesOf } from '../support/long-run-share.ts';
-import {
-  type CommandProcess,
-  kindsOf,
-  openTwoCommandProcesses,
-} from '../support/two-command-processes.ts';
+import { kindsOf, openTwoCommandProcesses } from '../support/two-command-processes.ts';
 
 let keys = 0;
 const newKey = (): string => `key-${++keys}`;
@@ -88,18 +84,6 @@ describe('gaps §8: a repeat under a key, in another process', () => {
     const created = await b.create({}, { key });
     expect(created.status).toBe(200);
     expect(idOf(created)).toBe(createIdsUnder(identities, 'm_test', key, 1_001).paymentId);
-  });
-
-  test.each(['capture', 'void', 'refund'])('a %s is replayed byte for byte', async (change) => {
-    const { a, b } = processes;
-    const key = newKey();
-    const id = idOf(await a.create({ captureNow: change === 'refund' }));
-    const send = (at: CommandProcess) => at.change(change, id, undefined, { key });
-    const first = await send(a);
-    const second = await send(b);
-    expect(second.text).toBe(first.text);
-    expect(second.headers).toMatchObject({ 'idempotent-replayed': 'true' });
-    expect(await kindsOf(processes, id)).toHaveLength(2);
   });
 
   test.each(['capture', 'void', 'refund'])(

@@ -15,6 +15,11 @@ import { until } from '../support/until.ts';
 
 let processes: TwoCommandProcesses;
 
+const loaded = async (id: string) => ({
+  events: await processes.events(id),
+  state: await processes.state(id),
+});
+
 beforeAll(async () => {
   processes = await openTwoCommandProcesses(NO_RETRIES);
 });
@@ -124,11 +129,7 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
     expect(lost.status).toBe(503);
     const id = locatedId(lost);
     await until('a has looked it up', () => a.faults.questions > 0);
-    const payment = {
-      events: await processes.events(id),
-      state: await processes.state(id),
-      readModel: undefined,
-    };
+    const payment = await loaded(id);
     b.clock.standsAtMs = Date.parse(payment.events[0]?.time ?? '');
     expect(b.side.inFlight.leftMs(payment)).toBe(IN_FLIGHT_MS);
     expect(a.side.inFlight.leftMs(payment)).toBe(0);
@@ -206,11 +207,7 @@ describe('ADR-0068: a call of a process whose clock is an hour behind stays in f
     const capturing = a.change('capture', id);
     await held.begun;
     a.clock.aheadMs = HOUR_MS;
-    const payment = {
-      events: await processes.events(id),
-      state: await processes.state(id),
-      readModel: undefined,
-    };
+    const payment = await loaded(id);
     expect(a.side.inFlight.leftMs(payment)).toBeGreaterThan(0);
     held.release();
     expect((await capturing).json.status).toBe('CAPTURED');
@@ -221,11 +218,10 @@ describe('ADR-0068: a call of a process whose clock is an hour behind stays in f
     a.faults.respondsToLookUps = false;
     a.faults.next('answer lost');
     const id = locatedId(await a.create());
-    const events = await processes.events(id);
+    const payment = await loaded(id);
     const later = await processes.open();
     await later.side.followTail()?.caughtUp;
-    later.clock.standsAtMs = Date.parse(events[0]?.time ?? '') + HOUR_MS;
-    const payment = { events, state: await processes.state(id), readModel: undefined };
+    later.clock.standsAtMs = Date.parse(payment.events[0]?.time ?? '') + HOUR_MS;
     expect(later.side.inFlight.leftMs(payment)).toBe(0);
   });
 });

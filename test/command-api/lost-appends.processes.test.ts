@@ -1,5 +1,6 @@
 /** gaps §6, §7: appends whose response is lost, appends that conflict, and the request budget. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { BudgetSpent, startBudget, withinBudget } from '../../shared/http/request-budget.ts';
 import { expectError, idOf, NO_RETRIES } from '../support/in-process.ts';
 import { HASTY } from '../support/time-bounds.ts';
 import {
@@ -115,4 +116,13 @@ describe('gaps §6, §7: appends that fail or conflict', () => {
     expect(response.headers).toMatchObject({ 'retry-after': '1' });
     hurried.store.beforeAppend = undefined;
   });
+});
+
+test('V1: a request whose wait a stop has ended begins nothing more', async () => {
+  const budget = startBudget(60_000);
+  const stopping = new AbortController();
+  const waiting = withinBudget(new Promise(() => undefined), budget, stopping.signal);
+  stopping.abort(new BudgetSpent());
+  await expect(waiting).rejects.toThrow(BudgetSpent);
+  expect(budget.leftMs()).toBe(0);
 });

@@ -5,7 +5,10 @@ import { manualClock } from '../support/manual-clock.ts';
 import { until } from '../support/until.ts';
 
 describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
-  const retrySchedulesOver = (attempt: (id: string) => Promise<Attempted>, delaysMs: number[]) => {
+  const retrySchedulesOver = (
+    attempt: (id: string) => Promise<Attempted<object>>,
+    delaysMs: number[],
+  ) => {
     const failed: { attempts: number; nextAttemptMs: number }[] = [];
     const clock = manualClock();
     const onFailed = (_id: string, step: { attempts: number; nextAttemptMs: number }) =>
@@ -14,7 +17,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
       ...clock,
       delaysMs,
       looksMs: () => [60_000],
-      attempt,
+      attempt: ({ paymentId }) => attempt(paymentId),
       onFailed,
       unknown: {},
     });
@@ -25,7 +28,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
     const tried: number[] = [];
     const { failed, clock, retrySchedules } = retrySchedulesOver(async () => {
       tried.push(clock.nowMs());
-      return { kind: 'unresolved' };
+      return { kind: 'unresolved', known: {} };
     }, [20, 60, 40]);
     retrySchedules.begin('pay_1', 'm_1');
     await clock.advance(140);
@@ -44,7 +47,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
 
   test('each wait has a jitter of its own: payments that failed together are not looked up together', async () => {
     const { failed, retrySchedules } = retrySchedulesOver(
-      async () => ({ kind: 'unresolved' }),
+      async () => ({ kind: 'unresolved', known: {} }),
       [10_000],
     );
     for (let n = 0; n < 40; n++) retrySchedules.begin(`pay_${n}`, `m_${n}`);
@@ -67,18 +70,20 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
     for (let n = 0; n < 100; n++) retrySchedules.begin(`pay_${n}`, `m_${n}`);
     await until('all are done', () => done === 100);
     expect(most).toBe(8);
-    expect(retrySchedules.get('pay_1')).toBeUndefined();
+    expect(retrySchedules.all.get('pay_1')).toBeUndefined();
   });
 
   test('another unresolved operation of the payment begins the retry schedule again, at once', async () => {
     const { failed, clock, retrySchedules } = retrySchedulesOver(
-      async () => ({ kind: 'unresolved' }),
+      async () => ({ kind: 'unresolved', known: {} }),
       [600_000],
     );
     retrySchedules.begin('pay_1', 'm_1');
     await until('the first attempt', () => failed.length === 1);
     retrySchedules.begin('pay_1', 'm_1');
-    expect(retrySchedules.get('pay_1')?.nextAttemptAtMs).toBeGreaterThan(clock.nowMs() + 500_000);
+    expect(retrySchedules.all.get('pay_1')?.nextAttemptAtMs).toBeGreaterThan(
+      clock.nowMs() + 500_000,
+    );
     retrySchedules.beginAnew('pay_1', 'm_1');
     await until('an attempt at once', () => failed.length === 2);
     retrySchedules.stop();
@@ -107,7 +112,7 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
         most = Math.max(most, ++running);
         await new Promise((resolve) => setImmediate(resolve));
         running -= 1;
-        return isAway ? { kind: 'unresolved' } : { kind: 'resolved' };
+        return isAway ? { kind: 'unresolved', known: {} } : { kind: 'resolved' };
       },
       [600_000],
     );
@@ -117,11 +122,11 @@ describe('gaps §7: after each wait of RECOVERY_DELAYS_MS, then hourly', () => {
     retrySchedules.attemptAll();
     await until('each was asked about again', () => failed.length === 60);
     retrySchedules.attemptAll();
-    expect(retrySchedules.get('pay_1')?.nextAttemptAtMs).toBeDefined();
+    expect(retrySchedules.all.get('pay_1')?.nextAttemptAtMs).toBeDefined();
     isAway = false;
     await clock.advance(60_000);
     retrySchedules.attemptAll();
-    await until('none is left', () => [...retrySchedules.entries()].length === 0);
+    await until('none is left', () => retrySchedules.all.size === 0);
     expect([tried.slice(30, 60), tried.length, most]).toEqual([ids, 90, 8]);
   });
 });

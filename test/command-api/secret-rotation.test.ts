@@ -59,7 +59,10 @@ test('repeats of requests under the old secret are recognised after the rotation
     idOf(await sends.create()),
   );
   expect((await service.create({ merchantReference: 'order-1', amount: 1 })).status).toBe(422);
-  // The key that the old attempt left free gets its next attempt under the new secret.
+  // The key that the old attempt left free gets its next attempt under the new secret, once that is fenced.
+  service.faults.respondsToLookUps = false;
+  expect((await again()).status).toBe(503);
+  service.faults.respondsToLookUps = true;
   const second = await again();
   expect(second.status).toBe(200);
   expectReplay(await again(), second);

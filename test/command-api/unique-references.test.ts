@@ -1,5 +1,5 @@
 /** gaps §8: a merchant set to unique references, within one process and over several. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { NewEvent } from '../../shared/event-store/port.ts';
 import { createIdentities } from '../../shared/http/idempotency.ts';
@@ -7,7 +7,6 @@ import { type ClaimEvent, referenceStreamOf } from '../../shared/payment/events.
 import {
   type CommandResponse,
   expectError,
-  type InProcess,
   idOf,
   locatedId,
   NO_RETRIES,
@@ -326,19 +325,14 @@ describe('faults, races: 64 creates with one reference, from two processes', () 
 });
 
 describe('settings: MERCHANT_REFERENCE, and merchantReference in MERCHANTS_FILE', () => {
-  let service: InProcess;
-  beforeAll(async () => {
-    service = await openInProcess(UNIQUE);
-  });
-  afterAll(() => service[Symbol.asyncDispose]());
-
   test('another merchant has references of its own', async () => {
     const fields = { merchantReference: 'r-1' };
-    const own = await service.create(fields);
-    const other = await service.create(fields, { token: await token('m_other') });
+    const { a } = processes;
+    const own = await a.create(fields);
+    const other = await a.create(fields, { token: await token('m_other') });
     expect([own.status, other.status]).toEqual([200, 200]);
     expect(idOf(other)).not.toBe(idOf(own));
-    expect(idOf(await service.create(fields))).toBe(idOf(own));
+    expect(idOf(await a.create(fields))).toBe(idOf(own));
   });
 
   test('one that waits past its budget for another payment is 503, and no repeat of its own key', async () => {
@@ -356,12 +350,5 @@ describe('settings: MERCHANT_REFERENCE, and merchantReference in MERCHANTS_FILE'
       await hasty.create({ merchantReference: 'r-3', amount: 3 }, { key: 'k' }),
       locatedId(await first),
     );
-  });
-
-  test('a reference stays claimed over a restart', async () => {
-    const first = idOf(await service.create({ merchantReference: 'r-2' }));
-    await service.restart();
-    expectTaken(await service.create({ merchantReference: 'r-2', amount: 3 }), first);
-    expect((await service.get(first)).status).toBe(200);
   });
 });

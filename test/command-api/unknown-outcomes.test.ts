@@ -190,14 +190,6 @@ describe('gaps §7: the amount of an unresolved refund counts as refunded', () =
     expect(joined.json).toMatchObject({ status: 'REFUNDED', refundedAmount: 2500 });
     expect(await kindsOf(id)).toEqual(['SALE', 'REFUND', 'REFUND']);
   });
-
-  test('the amount of a fenced refund can be refunded again', async () => {
-    const id = await captured();
-    await leaveUnresolved(service, 'call lost', () => refund(id, 1000));
-    const whole = await refund(id, 2500);
-    expect(whole.json).toMatchObject({ status: 'REFUNDED', refundedAmount: 2500 });
-    expect(await kindsOf(id)).toEqual(['SALE', 'REFUND']);
-  });
 });
 
 describe('gaps §7: an equal create without a key', () => {
@@ -301,19 +293,5 @@ describe('gaps §7: a call in flight is not unresolved', () => {
     expect(await hasty.ledger(id)).toHaveLength(1);
     // The capture whose response was 503 is not carried out later.
     expect((await hasty.change('void', id)).status).toBe(200);
-  });
-});
-
-describe('gaps §7: recovery without a command', () => {
-  test('looks the operation up by the retry schedule until the outcome is known, and sends nothing again', async () => {
-    await using patient = await openInProcess({ RECOVERY_DELAYS_MS: '5,5,5,5,600000' });
-    patient.faults.respondsToLookUps = false;
-    patient.faults.next('answer lost');
-    const id = locatedId(await patient.create());
-    await until('three look-ups', () => patient.faults.questions >= 3);
-    patient.faults.respondsToLookUps = true;
-    await until('the outcome', async () => (await patient.get(id)).json.status === 'AUTHORIZED');
-    expect(patient.faults.calls).toHaveLength(1);
-    expect(await patient.ledger(id)).toHaveLength(1);
   });
 });

@@ -1,7 +1,7 @@
 /** P5: a poison event stops its own payment only, in lists too. */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
-import { listUnresolved } from '../../command-api/back-office/by-hand/list-unresolved.ts';
+import { listUnresolved } from '../../command-api/recovery/unresolved.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { behindTheStream } from '../../query-api/get-payment.ts';
 import { registerQueryApi } from '../../query-api/routes.ts';

@@ -32,12 +32,13 @@ const respond = async ({ store, secrets = ['a secret'], budgetMs = 60_000 }: Opt
   const app = buildApp({ log: silentLog, metrics: createMetrics(), maxInFlight: 10 });
   const webhooks = { store } as WebhookDeps['webhooks'];
   const commands = { identities: createIdentities(secrets) };
-  const deps = { webhooks, commands, requestBudgetMs: budgetMs, waiting: new Set<never>() };
+  const deps = { webhooks, commands, requestBudgetMs: budgetMs };
   const keyed = { key: 'a-key', request: { url: endpoint.url } };
   app.post('/', async (_request, reply) => {
     const arrived = { principal, arrivedAtMs: performance.now() };
     const show = (stored: Stored) => ({ details: stored.endpoint.endpointId });
-    return handled(deps, arrived, { kind: 'create', endpoint }, reply, show, keyed);
+    const command = { kind: 'create', endpoint } as const;
+    return handled(deps, arrived, reply, { command, keyed, show });
   });
   const { statusCode, headers, body } = await app.inject({ method: 'POST', url: '/' });
   const { details } = JSON.parse(body);

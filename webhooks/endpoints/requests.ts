@@ -7,12 +7,7 @@ import type { Principal } from '../../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { type Identities, KEY_REUSED, recognisedBy } from '../../shared/http/idempotency.ts';
 import { contextOf, senderOf } from '../../shared/http/request.ts';
-import {
-  BudgetSpent,
-  startBudget,
-  type Waiting,
-  withinBudget,
-} from '../../shared/http/request-budget.ts';
+import { BudgetSpent, startBudget, withinBudget } from '../../shared/http/request-budget.ts';
 import { type Input, type RequestForm, sendJson } from '../../shared/http/route.ts';
 import type { Recognised } from '../../shared/payment/state.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
@@ -36,7 +31,7 @@ export type WebhookDeps = {
   };
   commands: { identities: Identities };
   requestBudgetMs: number;
-  waiting: Waiting;
+  stopping?: AbortSignal;
 };
 export type Webhooks = WebhookDeps['webhooks'];
 
@@ -103,13 +98,17 @@ const rejectOutcome = (
 };
 
 /** `show` makes the body of the response to what is stored. */
+type Commanded = {
+  command: EndpointCommand;
+  keyed?: Keyed<object>;
+  show: (stored: Stored) => object | Promise<object>;
+};
+
 export const handled = async (
-  { webhooks, commands, requestBudgetMs, waiting }: WebhookDeps,
+  { webhooks, commands, requestBudgetMs, stopping }: WebhookDeps,
   { principal, arrivedAtMs }: Arrived,
-  command: EndpointCommand,
   reply: FastifyReply,
-  show: (stored: Stored) => object | Promise<object>,
-  keyed?: Keyed<object>,
+  { command, keyed, show }: Commanded,
 ): Promise<FastifyReply> => {
   const { merchantId } = principal;
   const context = contextOf(senderOf(principal, reply));
@@ -119,7 +118,7 @@ export const handled = async (
   const { store } = webhooks;
   const task = handleEndpointCommand(store, merchantId, command, context, budget, request);
   try {
-    const outcome = await withinBudget(task, budget, waiting);
+    const outcome = await withinBudget(task, budget, stopping);
     if (outcome.kind !== 'stored') return rejectOutcome(outcome, command, reply);
     if (outcome.isRepeat) reply.header('idempotent-replayed', 'true');
     return sendJson(reply, await show(outcome));

@@ -148,7 +148,7 @@ export const WEBHOOK_ROUTES = {
       };
       const command = { kind: 'create', endpoint } as const;
       const show = (done: Stored) => withSecret(webhooks, done.endpoint);
-      return handled(api, input, command, reply.code(201), show, content);
+      return handled(api, input, reply.code(201), { command, show, keyed: content });
     }),
   }),
   listWebhookEndpoints: route({
@@ -185,7 +185,7 @@ export const WEBHOOK_ROUTES = {
       const end = await webhooks.store.end();
       const url = content.url && writtenUrl(content.url);
       const command = { kind: 'change', endpointId, end, ...content, url } as const;
-      return handled(api, input, command, reply, show);
+      return handled(api, input, reply, { command, show });
     }),
   }),
   deleteWebhookEndpoint: route({
@@ -194,7 +194,7 @@ export const WEBHOOK_ROUTES = {
     handle: commanding(async (api, input, reply) => {
       const { endpointId } = input;
       const show = await bodyAfter(api.webhooks, endpointId);
-      return handled(api, input, { kind: 'delete', endpointId }, reply, show);
+      return handled(api, input, reply, { command: { kind: 'delete', endpointId }, show });
     }),
   }),
   rotateWebhookSecret: route({
@@ -219,7 +219,7 @@ export const WEBHOOK_ROUTES = {
       const oldExpiresAt = new Date(expiresMs).toISOString();
       const command = { kind: 'rotate', endpointId, oldExpiresAt } as const;
       const show = (done: Stored) => withSecret(webhooks, done.endpoint, delivery);
-      return handled(api, input, command, reply, show, content);
+      return handled(api, input, reply, { command, show, keyed: content });
     }),
   }),
   testWebhookEndpoint: route({
@@ -233,7 +233,7 @@ export const WEBHOOK_ROUTES = {
       const { endpointId, content } = input;
       const command = { kind: 'test', endpointId } as const;
       const show = ({ events }: Stored) => ({ eventId: events.at(-1)?.id });
-      return handled(api, input, command, reply.code(202), show, content);
+      return handled(api, input, reply.code(202), { command, show, keyed: content });
     }),
   }),
   resendWebhookEvents: route({
@@ -269,7 +269,7 @@ export const WEBHOOK_ROUTES = {
         ...(since !== undefined && { since }),
         ...(event !== undefined && { event }),
       } as const;
-      return handled(api, input, command, reply.code(202), show, content);
+      return handled(api, input, reply.code(202), { command, show, keyed: content });
     }),
   }),
   listWebhookAttempts: route({

@@ -40,9 +40,8 @@ import {
   readableEndpoints,
 } from '../../../webhooks/endpoints/endpoint-log.ts';
 import type { CommandDeps } from '../../deps.ts';
-import type { UnresolvedOperation } from '../../recovery/unresolved.ts';
+import { listUnresolved, type UnresolvedOperation } from '../../recovery/unresolved.ts';
 import type { BarredLook } from '../../recovery/untold.ts';
-import { listUnresolved } from '../by-hand/list-unresolved.ts';
 import type { ProviderAhead } from '../provider-ahead/provider-ahead.ts';
 import type { AttentionItem, AttentionReason } from './contract.ts';
 

@@ -12,9 +12,8 @@ import {
 } from '../../../shared/http/route.ts';
 import type { ReadModelsReader } from '../../../shared/read-models/port.ts';
 import type { CommandDeps } from '../../deps.ts';
-import type { UnresolvedOperation } from '../../recovery/unresolved.ts';
+import { listUnresolved, type UnresolvedOperation } from '../../recovery/unresolved.ts';
 import * as contract from './contract.ts';
-import { listUnresolved } from './list-unresolved.ts';
 import { type Resolved, resolveByHand } from './resolve.ts';
 
 export type OperatorDeps = {

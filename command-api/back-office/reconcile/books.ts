@@ -33,6 +33,14 @@ const nothingFound = (): Reconciliation => ({
   byKind: Object.fromEntries(DIFFERENCE_KINDS.map((kind) => [kind, 0])) as Reconciliation['byKind'],
 });
 
+const noteUnreadable = (found: Reconciliation, paymentId: string, event: LogEvent): void => {
+  found.unreadable += 1;
+  if (found.unreadableEvents.length >= LISTED_MAX) return;
+  const { position, revision } = event;
+  const reason = isReadable(event) ? 'is not an event of a payment' : event.unreadable;
+  found.unreadableEvents.push({ paymentId, position, revision, reason });
+};
+
 /**
  * `providers` undefined: everything was sent to the provider whose ledger it is. `isWindow`: what
  * began before the first event is not compared, unless the ledger lists it.
@@ -103,11 +111,7 @@ export const createBooks = (
       takePaymentEvent(event, sums);
       return;
     }
-    found.unreadable += 1;
-    if (found.unreadableEvents.length >= LISTED_MAX) return;
-    const { position, revision } = event;
-    const reason = isReadable(event) ? 'is not an event of a payment' : event.unreadable;
-    found.unreadableEvents.push({ paymentId, position, revision, reason });
+    noteUnreadable(found, paymentId, event);
   };
 
   const takeEntry = (entry: LedgerEntry): void => {
