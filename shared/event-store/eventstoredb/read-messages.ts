@@ -2,7 +2,15 @@
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { EventType } from '../../payment/events.ts';
-import { idAt } from './batch-messages.ts';
+import {
+  bigintOf,
+  idOf,
+  positionOf,
+  readMessage,
+  type Sent64,
+  type SentId,
+  type SentPosition,
+} from './protocol.ts';
 import {
   CHANGED_TYPES,
   type LogPosition,
@@ -11,7 +19,6 @@ import {
   STREAM_PREFIXES,
   WATCHED_PREFIXES,
 } from './records.ts';
-import { bigintAt, eachField, type Part, partOf, textAt } from './wire.ts';
 
 const { Options } = streamsPb.ReadReq;
 const { Empty } = sharedPb;
@@ -89,12 +96,13 @@ function parsed(text: string): unknown {
   }
 }
 
-const entryAt = (bytes: Buffer, entry: Part): [name: string, value: string] => {
-  const [name, value] = [partOf(bytes, 1, entry), partOf(bytes, 2, entry)];
-  return [
-    name === undefined ? '' : textAt(bytes, name),
-    value === undefined ? '' : textAt(bytes, value),
-  ];
+type Sent = SentPosition & {
+  id: SentId;
+  stream: { name: string } | null;
+  revision: Sent64;
+  headers: Record<string, string>;
+  metadata: Buffer;
+  data: Buffer;
 };
 
 /** `read` never throws. */
@@ -102,36 +110,21 @@ export type SentEvent = { id: string; position: LogPosition; read(): ServerEvent
 
 /** Undefined where the response holds no event. Throws RangeError for other bytes. */
 export function sentEventOf(bytes: Buffer): SentEvent | undefined {
-  const resolved = partOf(bytes, 1);
-  const event = resolved && partOf(bytes, 1, resolved);
-  if (event === undefined) return undefined;
-  const parts: (Part | undefined)[] = [];
-  const entries: Part[] = [];
-  eachField(bytes, event, (field, part) => {
-    if (field === 6) entries.push(part);
-    else parts[field] = part;
-  });
-  const [, ids, streams, revision, prepare, commit, , metadata, data] = parts;
-  const textIn = (part: Part | undefined): string =>
-    part === undefined ? '' : textAt(bytes, part);
-  const id = idAt(bytes, ids);
-  const stream = streams && partOf(bytes, 3, streams);
-  const fields = new Map(entries.map((entry) => entryAt(bytes, entry)));
-  const position = { commit: bigintAt(bytes, commit), prepare: bigintAt(bytes, prepare) };
-  return {
-    id,
-    position,
-    read: () => {
-      const content = textIn(data);
-      return {
-        streamId: textIn(stream),
-        id,
-        revision: bigintAt(bytes, revision),
-        type: fields.get('type') ?? '',
-        data: fields.get('content-type') === 'application/json' ? parsed(content) : content,
-        metadata: parsed(textIn(metadata)),
-        position,
-      };
-    },
+  const { resolved } = readMessage.decode(bytes) as unknown as {
+    resolved: { event: Sent | null } | null;
   };
+  if (!resolved?.event) return undefined;
+  const { headers, data, metadata, revision, stream, ...sent } = resolved.event;
+  const id = idOf(sent.id);
+  const position = positionOf(resolved.event);
+  const read = (): ServerEvent => ({
+    streamId: stream?.name ?? '',
+    id,
+    revision: bigintOf(revision),
+    type: headers.type ?? '',
+    data: headers['content-type'] === 'application/json' ? parsed(String(data)) : String(data),
+    metadata: parsed(String(metadata)),
+    position,
+  });
+  return { id, position, read };
 }
