@@ -7,6 +7,7 @@ import { StoreUnavailable } from '../errors.ts';
 import { decodeInOrder } from '../fold-stream.ts';
 import type { EventStore } from '../port.ts';
 import { createAppender, createMetaClaims, createSender, rejectAny } from './append.ts';
+import { createRefusals } from './call-outcome.ts';
 import {
   type Connection,
   connect,
@@ -15,7 +16,9 @@ import {
   swallow,
 } from './connection.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
-import { PASSED_OVER_MAX } from './read-messages.ts';
+import { createOwnEvents } from './own-events.ts';
+import { openRead } from './read-call.ts';
+import { PASSED_OVER_MAX, subscriptionOf } from './read-messages.ts';
 import {
   comparePositions,
   fromServer,
@@ -25,7 +28,6 @@ import {
   positionText,
   storedFormOf,
 } from './records.ts';
-import { createOwnEvents, createRefusals, sourceOf } from './source.ts';
 import { createSeen, createStreamReader } from './stream-reader.ts';
 import { subscribeAndResume } from './subscription.ts';
 
@@ -72,6 +74,9 @@ const isBehind = async (
   return next.length === PASSED_OVER_MAX || next.some((event) => isOfTypes(event, types));
 };
 
+const textOf = (position: LogPosition | undefined): string | null =>
+  position === undefined ? null : positionText(position);
+
 /** Does not wait for the server. Throws as `addressOf`. */
 export async function openEventStoreDb(options: EventStoreDbOptions): Promise<EventStoreDb> {
   const connection = connect(options);
@@ -92,9 +97,6 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
       if (upTo === null) return [];
       return log.ownIn({ after: parsePosition(after), limit, upTo: parsePosition(upTo ?? null) });
     });
-
-  const textOf = (position: LogPosition | undefined) =>
-    position === undefined ? null : positionText(position);
 
   const stored: EventStore['stored'] = {
     guarantee: 'stream',
@@ -135,8 +137,10 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
       return subscribeAndResume(
         {
           types,
-          open: (from, listener) =>
-            sourceOf(connection, { from, types, isLeftOut, refusals }, listener),
+          isLeftOut,
+          refusals,
+          open: (from, listen) =>
+            openRead(connection.current(), {}, subscriptionOf(from, types), listen),
           lags: (from) => isBehind(log, from, types),
           confirmMsMax: callTimeoutMs,
           silenceMsMax: options.silenceMsMax ?? SILENCE_MS_MAX,

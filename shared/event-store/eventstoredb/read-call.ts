@@ -12,7 +12,7 @@ const responseOf = (bytes: Buffer): ReadResponse =>
   sentEventOf(bytes) ?? ReadResp.deserializeBinary(bytes);
 
 type Request = ReturnType<typeof logReadOf>;
-type ReadCall = ReturnType<typeof startRead>;
+export type ReadCall = ReturnType<typeof startRead>;
 
 const startRead = (stubs: Stubs, request: Request, ...[metadata, options]: CallArguments) => {
   const { path, requestSerialize } = streamsGrpc.StreamsService.read;
