@@ -58,7 +58,7 @@ const enabled = (delivery: Delivery, after: string | null | undefined, nowMs: nu
   return { ...well, row: { ...row, retrying: Object.fromEntries(due) } };
 };
 
-const follow = (
+const afterEvent = (
   delivery: Delivery,
   endpoint: Endpoint,
   recorded: RecordedWebhookEvent,
@@ -101,7 +101,7 @@ export const followEndpointEvents = (
   let followed = delivery;
   for (const recorded of events) {
     if (recorded.revision <= delivery.row.commands || !isOfWebhooks(recorded)) continue;
-    followed = follow(followed, endpoint, recorded, nowMs);
+    followed = afterEvent(followed, endpoint, recorded, nowMs);
   }
   const commands = Math.max(delivery.row.commands, events.at(-1)?.revision ?? -1);
   return { ...followed, row: { ...followed.row, commands } };

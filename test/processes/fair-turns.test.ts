@@ -7,7 +7,7 @@ import type { Provider } from '../../command-api/provider/port.ts';
 import { resilient } from '../../command-api/provider/resilience.ts';
 import { createRetrySchedules } from '../../command-api/recovery/retry-schedule.ts';
 import { createLogFeed, pageOf } from '../../projector/deliverer/log-feed.ts';
-import { createPlaces, type Standing } from '../../projector/deliverer/places.ts';
+import { createPlaces, type Standing } from '../../projector/deliverer/send-item.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
 import { inTurn } from '../../shared/http/server/shares.ts';
