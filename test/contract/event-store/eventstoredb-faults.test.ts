@@ -197,24 +197,6 @@ describe('a read', () => {
       expect(await Promise.all(reads.map((read) => read(store)))).toEqual(right);
     },
   );
-
-  test('the log is read past pages of events of others', async () => {
-    const [first] = await store.append('payment-1', 'none', [newEvent(created())]);
-    for (let n = 0; n < 45; n++) standIn.foreign(n % 2 === 0 ? '$stats' : 'orders-1');
-    const [second] = await store.append('payment-2', 'none', [newEvent(created())]);
-    for (let n = 0; n < 45; n++) standIn.foreign('$stats');
-    const paging = await openEventStoreDb({ url: standIn.url, logger, pageEventsMax: 20 });
-    expect(await paging.readAll(null, 10)).toEqual([first, second]);
-    expect(await paging.readAll(first?.position ?? null, 1)).toEqual([second]);
-    expect(await paging.head(first?.position ?? null)).toEqual({
-      position: second?.position,
-      eventsAfter: 1,
-      isExact: true,
-      oldestAfter: second?.time,
-    });
-    await expect(paging.readAll('here', 1)).rejects.toThrow(RangeError);
-    await paging.close();
-  });
 });
 
 describe('a page of a scan of the whole log', () => {
@@ -228,13 +210,6 @@ describe('a page of a scan of the whole log', () => {
     expect((await readPage(brisk, end)).value).toMatchObject({
       page: stored.map(({ position }) => ({ position })),
     });
-  });
-
-  test('is not there where the server responds at no time', async () => {
-    await store.append('payment-1', 'none', batch());
-    const end = await store.end();
-    standIn.fail('read', 'unavailable');
-    await expect(readPage(store, end)).rejects.toThrow(StoreUnavailable);
   });
 
   test('is not read again for a scan that was stopped, so that no stop waits for it', async () => {
@@ -280,12 +255,6 @@ describe('a subscription', () => {
     expect(seen).toEqual(await whole());
     expect(standIn.calls.subscribe).toBeGreaterThan(1);
     expect(warnings).toEqual([]);
-  });
-
-  test.each(FAULTS)('that begins with %s still delivers every event', async (fault) => {
-    standIn.fail('subscribe', fault, 1);
-    const seen = await follow(3, async () => undefined, brisk);
-    expect(seen).toEqual(await whole());
   });
 
   test('ADR-0036: to some types is not made anew while others alone are written, and is when it misses one', async () => {
@@ -368,14 +337,4 @@ describe('opening', () => {
     expect(error.message).toMatch(reason);
     expect(error.message).not.toMatch(/s3cret|\n/);
   });
-});
-
-test('an event that was changed at the server is not read, in no process', async () => {
-  const stored = await placed(store, store.append('payment-1', 'none', batch()));
-  standIn.rewrite('payment-1', 1, (data) => data.replace('2500', '9500'));
-  await expect(store.readStream('payment-1')).rejects.toThrow(
-    'payment-1, revision 1: its text does not have its hash',
-  );
-  standIn.rewrite('payment-1', 1, (data) => data.replace('9500', '2500'));
-  expect(await store.readStream('payment-1')).toEqual(stored);
 });
