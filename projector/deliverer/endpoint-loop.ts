@@ -7,6 +7,7 @@ import {
   type DeliveryRow,
   newDeliveryRow,
   parseDeliveryRow,
+  textOfDeliveryRow,
 } from '../../shared/webhooks/delivery-row.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { isWanted } from '../../shared/webhooks/message.ts';
@@ -54,7 +55,7 @@ const save = async (loop: EndpointLoop, { deliveries, nowMs }: LoopDeps): Promis
   const { version } = saved;
   loop.attempts = [];
   try {
-    if (!(await deliveries.save(endpoint.endpointId, JSON.stringify(row), version, attempts)))
+    if (!(await deliveries.save(endpoint.endpointId, textOfDeliveryRow(row), version, attempts)))
       throw new Overtaken('another process delivers to this endpoint');
   } catch (error) {
     loop.attempts = [...attempts, ...loop.attempts];
