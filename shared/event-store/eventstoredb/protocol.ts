@@ -17,7 +17,17 @@ const { root } = protobuf.parse(`
   message Appended { Id id = 1; Success success = 3; }
   message Success { uint64 revision = 1; Position position = 3; }
 
-  message Read { Resolved resolved = 1; }
+  message ReadRequest { ReadOptions options = 1; }
+  message ReadOptions {
+    From all = 2; int32 direction = 3; oneof many { uint64 count = 5; Empty subscription = 6; }
+    oneof which { Filter filter = 7; Empty everything = 8; } IdForm ids = 9;
+  }
+  message From { oneof place { Position position = 1; Empty start = 2; Empty end = 3; } }
+  message Filter { Names streams = 1; Names types = 2; uint32 max = 3; uint32 interval = 5; }
+  message Names { repeated string prefixes = 2; }
+  message IdForm { Empty text = 2; }
+
+  message Read { Resolved resolved = 1; Empty confirmed = 2; Empty caughtUp = 8; Empty fellBehind = 9; }
   message Resolved { Event event = 1; }
   message Event {
     Id id = 1; Stream stream = 2; uint64 revision = 3; uint64 prepare = 4; uint64 commit = 5;
@@ -26,6 +36,7 @@ const { root } = protobuf.parse(`
 `);
 export const appendMessage: protobuf.Type = root.lookupType('Append');
 export const appendedMessage: protobuf.Type = root.lookupType('Appended');
+export const readRequestMessage: protobuf.Type = root.lookupType('ReadRequest');
 export const readMessage: protobuf.Type = root.lookupType('Read');
 
 export type Sent64 = { high: number; low: number };

@@ -1,12 +1,11 @@
-/** The client's classes write a subscription's request; we read events as bytes (ADR-0007). */
-import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
-import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
+/** Requests and responses of reads and subscriptions. */
 import type { EventType } from '../../payment/events.ts';
 import {
   bigintOf,
   idOf,
   positionOf,
   readMessage,
+  readRequestMessage,
   type Sent64,
   type SentId,
   type SentPosition,
@@ -20,9 +19,6 @@ import {
   WATCHED_PREFIXES,
 } from './records.ts';
 
-const { Options } = streamsPb.ReadReq;
-const { Empty } = sharedPb;
-
 /** The server sends a checkpoint after passing over a multiple of so many events. */
 export const PASSED_OVER_MAX = 1000;
 const CHECKPOINT_INTERVAL = 32;
@@ -30,46 +26,34 @@ const CHECKPOINT_INTERVAL = 32;
 // The server writes deletions and truncations to the stream of the metadata.
 const FOLLOWED_PREFIXES = WATCHED_PREFIXES.flatMap((prefix) => [prefix, `${METADATA_OF}${prefix}`]);
 
-type By = 'setStreamIdentifier' | 'setEventType';
+type Place = LogPosition | 'end' | undefined;
+type Filter = Partial<Record<'streams' | 'types', { prefixes: readonly string[] }>>;
 
-const filterBy = (by: By, prefixes: readonly string[]) =>
-  new Options.FilterOptions()[by](
-    new Options.FilterOptions.Expression().setPrefixList([...prefixes]),
-  );
+const placeOf = (from: Place): object => {
+  if (from === undefined) return { start: {} };
+  if (from === 'end') return { end: {} };
+  return { position: { commit: String(from.commit), prepare: String(from.prepare) } };
+};
 
-function allFrom(
-  from: LogPosition | 'end' | undefined,
-  filter: ReturnType<typeof filterBy> | undefined,
-) {
-  const all = new Options.AllOptions();
-  if (from === undefined) all.setStart(new Empty());
-  else if (from === 'end') all.setEnd(new Empty());
-  else {
-    const position = new Options.Position();
-    position.setCommitPosition(String(from.commit));
-    position.setPreparePosition(String(from.prepare));
-    all.setPosition(position);
-  }
-  const options = new Options();
-  options.setAll(all);
-  options.setUuidOption(new Options.UUIDOption().setString(new Empty()));
-  if (filter === undefined) return options.setNoFilter(new Empty());
-  filter.setMax(PASSED_OVER_MAX);
-  filter.setCheckpointintervalmultiplier(CHECKPOINT_INTERVAL);
-  return options.setFilter(filter);
-}
+const requestOf = (from: Place, filter: Filter | undefined, rest: object): Buffer => {
+  const which =
+    filter === undefined
+      ? { everything: {} }
+      : { filter: { ...filter, max: PASSED_OVER_MAX, interval: CHECKPOINT_INTERVAL } };
+  const options = { all: placeOf(from), ids: { text: {} }, ...which, ...rest };
+  return readRequestMessage.encode({ options }).finish() as Buffer;
+};
 
 /** All our streams, or types of events: the server filters by one of the two alone. */
 export const subscriptionOf = (
   from: LogPosition | undefined,
   types: readonly EventType[] | undefined,
-) => {
+): Buffer => {
   const filter =
     types === undefined
-      ? filterBy('setStreamIdentifier', FOLLOWED_PREFIXES)
-      : filterBy('setEventType', [...types, ...CHANGED_TYPES]);
-  const options = allFrom(from, filter).setSubscription(new Options.SubscriptionOptions());
-  return new streamsPb.ReadReq().setOptions(options);
+      ? { streams: { prefixes: FOLLOWED_PREFIXES } }
+      : { types: { prefixes: [...types, ...CHANGED_TYPES] } };
+  return requestOf(from, filter, { subscription: {} });
 };
 
 export type LogRead = {
@@ -77,15 +61,13 @@ export type LogRead = {
   whose: 'ours' | 'all';
   direction: 'forwards' | 'backwards';
   /** Forwards with the event there, backwards without it; undefined is the start. */
-  from: LogPosition | 'end' | undefined;
+  from: Place;
   count: number;
 };
 
-export const logReadOf = ({ whose, direction, from, count }: LogRead) => {
-  const filter = whose === 'all' ? undefined : filterBy('setStreamIdentifier', STREAM_PREFIXES);
-  const options = allFrom(from, filter);
-  options.setReadDirection(direction === 'forwards' ? 0 : 1).setCount(String(count));
-  return new streamsPb.ReadReq().setOptions(options);
+export const logReadOf = ({ whose, direction, from, count }: LogRead): Buffer => {
+  const filter = whose === 'all' ? undefined : { streams: { prefixes: STREAM_PREFIXES } };
+  return requestOf(from, filter, { direction: direction === 'forwards' ? 0 : 1, count });
 };
 
 function parsed(text: string): unknown {
@@ -108,15 +90,19 @@ type Sent = SentPosition & {
 /** `read` never throws. */
 export type SentEvent = { id: string; position: LogPosition; read(): ServerEvent };
 
-/** Undefined where the response holds no event. Throws RangeError for other bytes. */
-export function sentEventOf(bytes: Buffer): SentEvent | undefined {
-  const { resolved } = readMessage.decode(bytes) as unknown as {
+/** A sign has one of the three. */
+type Sign = Record<'confirmed' | 'caughtUp' | 'fellBehind', object | null>;
+export type ReadResponse = SentEvent | Sign;
+
+/** Throws RangeError for other bytes. */
+export function readResponseOf(bytes: Buffer): ReadResponse {
+  const response = readMessage.decode(bytes) as unknown as Sign & {
     resolved: { event: Sent | null } | null;
   };
-  if (!resolved?.event) return undefined;
-  const { headers, data, metadata, revision, stream, ...sent } = resolved.event;
+  if (!response.resolved?.event) return response;
+  const { headers, data, metadata, revision, stream, ...sent } = response.resolved.event;
   const id = idOf(sent.id);
-  const position = positionOf(resolved.event);
+  const position = positionOf(response.resolved.event);
   const read = (): ServerEvent => ({
     streamId: stream?.name ?? '',
     id,

@@ -8,7 +8,8 @@ import { type BackOff, backOffMs, pause } from '../../runtime/back-off.ts';
 import { slicesOf } from '../../runtime/scheduling.ts';
 import type { LogEvent, Position, SubscriptionItem } from '../port.ts';
 import { callOutcomeOf, lineOf, type Refusals } from './call-outcome.ts';
-import type { ReadCall, ReadResponse } from './read-call.ts';
+import type { ReadCall } from './read-call.ts';
+import type { ReadResponse } from './read-messages.ts';
 import {
   changedAtServer,
   comparePositions,
@@ -125,9 +126,9 @@ const take = (session: Session, options: Subscribing, response: ReadResponse): v
     if (!isNext(session, response.position)) return;
     if (isOwn) session.last = response.position;
     else note(session, options, response.read());
-  } else if (response.hasConfirmation()) options.refusals.note();
-  else if (response.hasCaughtUp()) goLive(session);
-  else if (response.hasFellBehind()) session.live = false;
+  } else if (response.confirmed) options.refusals.note();
+  else if (response.caughtUp) goLive(session);
+  else if (response.fellBehind) session.live = false;
 };
 
 const startSession = (options: Subscribing, after: LogPosition | undefined): Session => {

@@ -15,7 +15,7 @@ import {
   responseOf,
 } from '../../../shared/event-store/eventstoredb/batch-messages.ts';
 import { openEventStoreDb } from '../../../shared/event-store/eventstoredb/event-store.ts';
-import { sentEventOf } from '../../../shared/event-store/eventstoredb/read-messages.ts';
+import { readResponseOf } from '../../../shared/event-store/eventstoredb/read-messages.ts';
 import { messageOf } from '../../support/eventstoredb-stand-in/messages.ts';
 import { created, newEvent } from '../../support/payment-events.ts';
 
@@ -93,7 +93,10 @@ test('an event is read as the generated classes write it, its id as a text or as
     data: Buffer.from('{"a":"€"}').toString('base64'),
     metadata: Buffer.from('{"b":2}').toString('base64'),
   });
-  const read = (one = message) => sentEventOf(Buffer.from(one.serializeBinary()))?.read();
+  const read = () => {
+    const response = readResponseOf(Buffer.from(message.serializeBinary()));
+    return 'read' in response && response.read();
+  };
   const position = { commit: 281_474_976_710_656n, prepare: 281_474_976_710_656n };
   const expected = {
     ...{ streamId: 'merchant-reference-ä€😀', id: ID, revision: 3n, type: 'PaymentCreated' },
@@ -105,8 +108,6 @@ test('an event is read as the generated classes write it, its id as a text or as
     .setLeastSignificantBits(String(BigInt.asIntN(64, 0x8f6b0123456789abn)));
   message.getEvent()?.getEvent()?.setId(new UUID().setStructured(numbers));
   expect(read()).toEqual(expected);
-  const caughtUp = new streamsPb.ReadResp().setCaughtUp(new streamsPb.ReadResp.CaughtUp());
-  expect(read(caughtUp)).toBeUndefined();
 });
 
 test('no call offers compression: KurrentDB from 25.1 on would gzip each response', async () => {

@@ -3,7 +3,6 @@
  * gathers them, so that a reader still writes once for many.
  */
 import { Readable } from 'node:stream';
-import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import { expect, jest, test } from '@jest/globals';
 import { fromServer } from '../../../shared/event-store/eventstoredb/records.ts';
 import { subscribeAndResume } from '../../../shared/event-store/eventstoredb/subscription.ts';
@@ -37,7 +36,7 @@ test('a reader gets in a batch what a server sends each alone; after a rest two 
     };
     const position = { commit: BigInt(n), prepare: BigInt(n) };
     call.push({ id: `${n}`, position, read: () => ({ ...place, data: {}, position }) });
-    call.push(new streamsPb.ReadResp().setCaughtUp(new streamsPb.ReadResp.CaughtUp()));
+    call.push({ caughtUp: {} });
   };
   const next = async (): Promise<number | string> => {
     const { value: item } = await items.next();
