@@ -1,6 +1,5 @@
 /** The reasons for the precautions of this driver are in ADR-0007 and docs/eventstoredb.md. */
 import type { EventType } from '../../payment/events.ts';
-import { within } from '../../runtime/back-off.ts';
 import { mapInSlices, shareCall } from '../../runtime/scheduling.ts';
 import { encode } from '../codec.ts';
 import { StoreUnavailable } from '../errors.ts';
@@ -12,7 +11,7 @@ import {
   type Connection,
   connect,
   type EventStoreDbOptions,
-  overdueAfter,
+  inTime,
   swallow,
 } from './connection.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
@@ -56,7 +55,7 @@ const createLifetime = (connection: Connection) => {
     },
     close: (): Promise<void> => {
       closing.abort();
-      closed ??= within(CLOSE_MS_MAX, Promise.allSettled(underWay), overdueAfter(CLOSE_MS_MAX))
+      closed ??= inTime(CLOSE_MS_MAX, Promise.allSettled(underWay))
         .catch(swallow)
         .then(() => connection.close());
       return closed;

@@ -133,8 +133,14 @@ const take = (session: Session, options: Subscribing, response: ReadResponse): v
 
 const startSession = (options: Subscribing, after: LogPosition | undefined): Session => {
   const session: Session = {
-    ...{ events: [], last: after, lastSign: performance.now(), ended: undefined },
-    ...{ hasDelivered: false, confirmed: false, live: false, looking: false },
+    events: [],
+    last: after,
+    lastSign: performance.now(),
+    ended: undefined,
+    hasDelivered: false,
+    confirmed: false,
+    live: false,
+    looking: false,
     wake: () => undefined,
   };
   const fail = (error: unknown): void => {
