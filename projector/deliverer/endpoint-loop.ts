@@ -11,7 +11,7 @@ import {
 } from '../../shared/webhooks/delivery-row.ts';
 import type { Endpoint } from '../../shared/webhooks/endpoints.ts';
 import { isWanted } from '../../shared/webhooks/message.ts';
-import { deliveryOf, failed, type Item, nextStep, readOn, started } from './delivery.ts';
+import { beginDelivery, failed, type Item, nextStep, readOn, started } from './delivery.ts';
 import { followEndpointEvents } from './endpoint-events.ts';
 import { type LogFeed, type Portion, pageOf } from './log-feed.ts';
 import { type SendDeps, type SendState, sendItem } from './send-item.ts';
@@ -25,7 +25,7 @@ export type LoopDeps = SendDeps & { feed: LogFeed };
 
 const newLoop = (endpoint: Endpoint, row: DeliveryRow, version: number) => ({
   endpoint,
-  delivery: deliveryOf(row),
+  delivery: beginDelivery(row),
   attempts: [] as SendState['attempts'],
   lastHeard: undefined as SendState['lastHeard'],
   saved: { version, row: undefined as DeliveryRow | undefined, atMs: 0 },

@@ -26,7 +26,7 @@ export type AppendResponse = { id: string; outcome: Stored | Error };
 type ServerStatus = NonNullable<ReturnType<InstanceType<typeof BatchAppendResp>['getError']>>;
 
 /** No deadline: the server's clock would judge it, and one that differs rejects every append. */
-export const requestOf = (
+export const appendRequestOf = (
   correlationId: string,
   { stream, after, batch }: AppendRequest,
 ): Buffer => {
@@ -47,7 +47,7 @@ type Appended = {
 };
 
 /** An Error has the client's `type`. Throws RangeError or Error for other bytes. */
-export const responseOf = (bytes: Buffer): AppendResponse => {
+export const appendResponseOf = (bytes: Buffer): AppendResponse => {
   const { id, success } = appendedMessage.decode(bytes) as unknown as Appended;
   const position = success?.position ? positionOf(success.position) : undefined;
   const outcome = success

@@ -26,21 +26,21 @@ const CHECKPOINT_INTERVAL = 32;
 // The server writes deletions and truncations to the stream of the metadata.
 const FOLLOWED_PREFIXES = WATCHED_PREFIXES.flatMap((prefix) => [prefix, `${METADATA_OF}${prefix}`]);
 
-type Place = LogPosition | 'end' | undefined;
+type ReadFrom = LogPosition | 'end' | undefined;
 type Filter = Partial<Record<'streams' | 'types', { prefixes: readonly string[] }>>;
 
-const placeOf = (from: Place): object => {
+const fromOf = (from: ReadFrom): object => {
   if (from === undefined) return { start: {} };
   if (from === 'end') return { end: {} };
   return { position: { commit: String(from.commit), prepare: String(from.prepare) } };
 };
 
-const requestOf = (from: Place, filter: Filter | undefined, rest: object): Buffer => {
+const requestOf = (from: ReadFrom, filter: Filter | undefined, rest: object): Buffer => {
   const which =
     filter === undefined
       ? { everything: {} }
       : { filter: { ...filter, max: PASSED_OVER_MAX, interval: CHECKPOINT_INTERVAL } };
-  const options = { all: placeOf(from), ids: { text: {} }, ...which, ...rest };
+  const options = { all: fromOf(from), ids: { text: {} }, ...which, ...rest };
   return readRequestMessage.encode({ options }).finish() as Buffer;
 };
 
@@ -61,7 +61,7 @@ export type LogRead = {
   whose: 'ours' | 'all';
   direction: 'forwards' | 'backwards';
   /** Forwards with the event there, backwards without it; undefined is the start. */
-  from: Place;
+  from: ReadFrom;
   count: number;
 };
 

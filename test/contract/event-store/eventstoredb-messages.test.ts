@@ -11,8 +11,8 @@ import { expect, test } from '@jest/globals';
 import { StoreUnavailable } from '../../../shared/event-store/errors.ts';
 import {
   type AppendRequest,
-  requestOf,
-  responseOf,
+  appendRequestOf,
+  appendResponseOf,
 } from '../../../shared/event-store/eventstoredb/batch-messages.ts';
 import { openEventStoreDb } from '../../../shared/event-store/eventstoredb/event-store.ts';
 import { readResponseOf } from '../../../shared/event-store/eventstoredb/read-messages.ts';
@@ -55,7 +55,7 @@ test.each([
   ['merchant-reference-ä€😀', Number.MAX_SAFE_INTEGER],
 ])('an append is written as the generated classes write it: %s at %d', (stream, after) => {
   const request = { stream, after, batch: [event(1), event(16_384), event(1, 200)] };
-  expect(requestOf(ID, request).equals(generated(request))).toBe(true);
+  expect(appendRequestOf(ID, request).equals(generated(request))).toBe(true);
 });
 
 const stored = (place?: [commit: string, prepare: string]): Buffer => {
@@ -74,16 +74,16 @@ test('a response is read as the generated classes write it, with a place and wit
   const last = Number.MAX_SAFE_INTEGER;
   const position = { commit: 2n ** 63n - 1n, prepare: 2n ** 64n - 1n };
   const place: [string, string] = [String(position.commit), String(position.prepare)];
-  expect(responseOf(stored(place))).toEqual({ id: ID, outcome: { last, position } });
-  expect(responseOf(stored())).toEqual({ id: ID, outcome: { last, position: undefined } });
+  expect(appendResponseOf(stored(place))).toEqual({ id: ID, outcome: { last, position } });
+  expect(appendResponseOf(stored())).toEqual({ id: ID, outcome: { last, position: undefined } });
 });
 
 test('a response which says nothing, or of which bytes are missing: nothing is taken for stored', () => {
   const whole = stored(['7', '7']);
   const empty = new BatchAppendResp().setCorrelationId(uuid(ID)).serializeBinary();
-  expect(responseOf(Buffer.from(empty)).outcome).toBeInstanceOf(Error);
+  expect(appendResponseOf(Buffer.from(empty)).outcome).toBeInstanceOf(Error);
   for (let length = empty.length + 1; length < whole.length; length += 1)
-    expect(() => responseOf(whole.subarray(0, length))).toThrow(RangeError);
+    expect(() => appendResponseOf(whole.subarray(0, length))).toThrow(RangeError);
 });
 
 test('an event is read as the generated classes write it, its id as a text or as two numbers', () => {
