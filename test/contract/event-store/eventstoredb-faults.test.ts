@@ -250,6 +250,12 @@ describe('a subscription', () => {
     expect(warnings).toEqual([]);
   });
 
+  test.each(FAULTS)('that begins with %s still delivers every event', async (fault) => {
+    standIn.fail('subscribe', fault, 1);
+    const seen = await follow(3, async () => undefined, brisk);
+    expect(seen).toEqual(await whole());
+  });
+
   test('ADR-0036: to some types is not made anew while others alone are written, and is when it misses one', async () => {
     const stop = new AbortController();
     const seen: string[] = [];

@@ -206,6 +206,13 @@ describe('group commit', () => {
     expect((await open()).lastPosition()).toBe('6');
   });
 
+  test('64 appends at once need far fewer commits than 64', async () => {
+    const before = opened().commits();
+    const appends = Array.from({ length: 64 }, (_, n) => append(opened(), `payment-once-${n}`));
+    await Promise.all(appends);
+    expect(opened().commits() - before).toBeLessThanOrEqual(4);
+  });
+
   test('one that is refused does not take its neighbours along', async () => {
     const [taken] = await append(opened(), 'payment-0');
     const copied = { ...newEvent(authorized()), id: taken?.id ?? '' };
@@ -239,6 +246,14 @@ describe('group commit', () => {
     const [third] = await opened().append(stream, second, [newEvent(captured())]);
     expect(third).toMatchObject({ revision: 2, position: String(Number(first.position) + 2) });
     expect(await verifyWhole(opened())).toMatchObject({ ok: true });
+  });
+
+  test('gaps §8: a check value stands: the first writer wins, also over a restart', async () => {
+    const both = ['one', 'other'].map((value) => opened().claimMeta('secret', value));
+    expect(await Promise.all(both)).toEqual(['one', 'one']);
+    expect(await opened().claimMeta('another', 'x')).toBe('x');
+    await opened().close();
+    expect(await (await open()).claimMeta('secret', 'other')).toBe('one');
   });
 });
 
