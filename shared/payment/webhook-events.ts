@@ -90,5 +90,3 @@ export const identityOf = ({ data }: WebhookEvent): RequestIdentity | undefined 
 /** The names of all these streams begin so. */
 export const WEBHOOK_STREAMS = 'webhooks-';
 export const WEBHOOK_MERCHANTS_STREAM = `${WEBHOOK_STREAMS}merchants`;
-/** `hash` is the SHA-256 of the merchant's id, in hex. */
-export const webhookStreamOf = (hash: string): string => WEBHOOK_STREAMS + hash;

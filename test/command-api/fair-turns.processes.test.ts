@@ -12,7 +12,7 @@ import { inTurn } from '../../shared/http/server/shares.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { createLogFeed, pageOf } from '../../webhooks/delivery/log-feed.ts';
-import { createPlaces, type Standing } from '../../webhooks/delivery/places.ts';
+import { createPlaces, type Standing } from '../../webhooks/delivery/send-item.ts';
 import { openInProcess, signToken } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';

@@ -9,7 +9,6 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { judgeBreaks } from '../../audit/breaks.ts';
 import { walkLog } from '../../audit/verify-log.ts';
 import { startProjector } from '../../projector/compose.ts';
-import { getPayment } from '../../query-api/get-payment.ts';
 import { hashOf } from '../../shared/event-store/chain.ts';
 import {
   StoreFileUnusable,
@@ -23,7 +22,6 @@ import { streamOf } from '../../shared/payment/payment-events.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
 import { capture, refund, voidIt } from '../support/commands.ts';
 import { timesOf } from '../support/long-run-share.ts';
-import { foldOf } from '../support/many-payments.ts';
 import { created, newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { paymentLogOver } from '../support/payment-log.ts';
 import { type Random, randomOf } from '../support/random.ts';
@@ -86,12 +84,12 @@ beforeAll(async () => {
 });
 afterAll(() => whole.remove());
 
-const damaged = (flip: (bytes: Buffer) => void, damagedFile = 'events.sqlite') => {
+const damaged = (flip: (bytes: Buffer) => void) => {
   const folder = temporaryFolder();
   for (const name of FILES) copyFileSync(join(whole.path, name), join(folder.path, name));
-  const bytes = readFileSync(join(folder.path, damagedFile));
+  const bytes = readFileSync(join(folder.path, 'events.sqlite'));
   flip(bytes);
-  writeFileSync(join(folder.path, damagedFile), bytes);
+  writeFileSync(join(folder.path, 'events.sqlite'), bytes);
   return { ...folder, file: join(folder.path, 'events.sqlite') };
 };
 
@@ -237,35 +235,3 @@ test(`${FLIPS} flipped bits: each is harmless, named, or refused at the start`, 
   expect(wrong).toEqual([]);
   expect(Math.min(counts.harmless, counts.named)).toBeGreaterThan(0);
 }, 600_000);
-
-/** As a start and a GET; an error is a response too, and a loud one. */
-const getAll = async ({ file, path }: ReturnType<typeof damaged>): Promise<string[]> => {
-  const store = await openSqliteEventStore({ file });
-  const readModels = readModelsIn(path);
-  const projector = await startProjector({ store, readModels, logger: silent });
-  const wrong: string[] = [];
-  for (let n = 0; n < PAYMENTS; n += 1) {
-    const id = idOf(n);
-    const deps = { store, readModels, behind: () => () => projector.isBehind(id) };
-    const body = await getPayment(deps, id, 'm_1').then(
-      (found) => found?.body,
-      () => 'refused',
-    );
-    if (body !== 'refused' && body !== (await foldOf(store, id))) wrong.push(`${id}: ${body}`);
-  }
-  await projector.stop();
-  await readModels.close();
-  await store.close();
-  return wrong;
-};
-
-test('a flipped bit of the read models is never served: each GET gives what the log says, or is refused', async () => {
-  const random = randomOf(SEED);
-  for (let n = 0; n < timesOf(FLIPS, 20); n += 1) {
-    using image = damaged((bytes) => {
-      const at = random.between(0, bytes.length - 1);
-      bytes.writeUInt8((bytes[at] ?? 0) ^ (1 << random.between(0, 7)), at);
-    }, 'read-models.sqlite');
-    expect([n, await getAll(image)]).toEqual([n, []]);
-  }
-});

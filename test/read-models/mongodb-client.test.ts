@@ -5,8 +5,8 @@ import { expect, test } from '@jest/globals';
 import { MongoBulkWriteError } from 'mongodb';
 import {
   againAfterBreak,
-  failureOf,
   isDuplicate,
+  mongoFailureOf,
 } from '../../shared/read-models/mongodb/client.ts';
 
 /** Node's own error for a write to a connection that the other end has left. */
@@ -25,7 +25,7 @@ const brokenWrite = async (): Promise<Error> => {
 test('gaps §9: the call is made once more, and then the read models are out of reach', async () => {
   const error = await brokenWrite();
   expect(error).toMatchObject({ code: 'EPIPE' });
-  expect(failureOf(error)).toMatchObject({ gone: true });
+  expect(mongoFailureOf(error)).toMatchObject({ gone: true });
   expect(await againAfterBreak(async () => 'found')(error)).toBe('found');
 });
 
@@ -46,11 +46,11 @@ test.each<[string, boolean, boolean | undefined, Error]>([
   ['a connection that broke', false, true, resultOf([])],
 ])('gaps §9: a bulk write that meets %s is known as that', (_, duplicate, gone, error) => {
   expect(isDuplicate(error)).toBe(duplicate);
-  expect(failureOf(error)?.gone).toBe(gone);
+  expect(mongoFailureOf(error)?.gone).toBe(gone);
 });
 
 test('an error of our own is neither', () => {
   const error = new Error('not of the server');
-  expect(failureOf(error)).toBeUndefined();
+  expect(mongoFailureOf(error)).toBeUndefined();
   expect(() => againAfterBreak(async () => 'found')(error)).toThrow(error);
 });

@@ -76,15 +76,4 @@ describe('gaps §9: waiting for revisions that another process writes', () => {
     expect(await wait).toBe(true);
     poller.close();
   });
-
-  test('a poller that gives up or is closed ends every wait with false', async () => {
-    const { poller } = openStore();
-    const first = poller.wait('pay_1', 1, 60_000);
-    poller.giveUp();
-    expect(await first).toBe(false);
-    const second = poller.wait('pay_1', 1, 60_000);
-    poller.close();
-    expect(await second).toBe(false);
-    expect(await poller.wait('pay_1', 1, 60_000)).toBe(false);
-  });
 });

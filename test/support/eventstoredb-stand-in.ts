@@ -16,71 +16,13 @@ import grpc from '@grpc/grpc-js';
 import { makeAppends } from './eventstoredb-stand-in/appends.ts';
 import { makeBatchAppends } from './eventstoredb-stand-in/batch-appends.ts';
 import { makeDeletes } from './eventstoredb-stand-in/deletes.ts';
-import {
-  type AppendFault,
-  type Drop,
-  type Fault,
-  makeFaults,
-} from './eventstoredb-stand-in/faults.ts';
+import { type AppendFault, type Fault, makeFaults } from './eventstoredb-stand-in/faults.ts';
 import { addIdentity } from './eventstoredb-stand-in/identity.ts';
 import { makeLog, type StandInOptions } from './eventstoredb-stand-in/log.ts';
 import { makeReads } from './eventstoredb-stand-in/reads.ts';
-import type { Stored } from './eventstoredb-stand-in/stored.ts';
 import { forUser } from './eventstoredb-stand-in/users.ts';
 
-export type StandIn = {
-  /** For EVENTSTOREDB_URL; without TLS and a user. */
-  url: string;
-  /** The same as an address of a cluster, whose members the client asks for the leader. */
-  clusterUrl: string;
-  /** The next `count` calls of a kind meet this fault; undefined ends it. */
-  fail(kind: 'append', fault: AppendFault | undefined, count?: number): void;
-  fail(kind: 'read' | 'subscribe', fault: Fault | undefined, count?: number): void;
-  drop(how: Drop): void;
-  /** Whether its user may not read $all. */
-  refuseAll(on: boolean): void;
-  /** Its cluster has no leader until this ends: gossip names none, and each call is unavailable. */
-  elect(on: boolean): void;
-  /** Takes calls and answers none of them until thawed; then it goes on where it stood. */
-  freeze(on: boolean): void;
-  /** Puts a foreign event at the end of the log. */
-  foreign(stream: string): void;
-  /** Changes the data of an event, JSON text, as a writer of the server's files does. */
-  rewrite(stream: string, revision: number, change: (data: string) => string): void;
-  /** Deletes a stream so that it can go on: it reads as not found, and an append begins it anew. */
-  softDelete(stream: string): void;
-  /** Deletes a stream for good. */
-  tombstone(stream: string): void;
-  /** Cuts off what comes before a revision, by the stream's metadata. */
-  truncate(stream: string, before: number): void;
-  /** Sets the metadata of a stream, which may leave out events of it, or refuse it to the service's user. */
-  metadata(stream: string, data: { $tb?: number; $maxCount?: number; $acl?: { $r: string } }): void;
-  /** Appends an event as any client may, with or without metadata of ours; the texts are JSON, unless `contentType` says otherwise. */
-  append(
-    stream: string,
-    event: { type: string; data: string; metadata?: string; contentType?: string; id?: string },
-  ): void;
-  /** Takes what was deleted or cut out of the log. */
-  scavenge(): void;
-  /** The names of all streams. */
-  streams(): Iterable<string>;
-  /** What the events of a stream say, from its first. */
-  dataOf(stream: string): unknown[];
-  /** Changes, takes out or puts in events, as the same person does; each lies where it says. */
-  edit(change: (events: readonly Stored[]) => Stored[]): void;
-  /** How often each event id is stored: nothing of ours may be there twice. */
-  idCounts(): Map<string, number>;
-  /**
-   * `append` counts those on a stream of appends too, `appendStream` the streams; `read` counts every
-   * read, `readAll` those of the whole log among them; `sent` the events that went to subscriptions,
-   * `gossip` the looks for the leader.
-   */
-  calls: Record<
-    'append' | 'appendStream' | 'read' | 'readAll' | 'subscribe' | 'sent' | 'gossip',
-    number
-  >;
-  close(): Promise<void>;
-};
+export type StandIn = Awaited<ReturnType<typeof startStandIn>>;
 
 const APPEND_BYTES_MAX = 1024 * 1024;
 
@@ -93,8 +35,13 @@ const credentialsOf = ({ certificate }: StandInOptions): grpc.ServerCredentials 
 };
 
 /** Starts it. Port 0 (the default) takes any that is free. */
-export async function startStandIn(options: StandInOptions = {}): Promise<StandIn> {
+export async function startStandIn(options: StandInOptions = {}) {
   const log = makeLog(options);
+  /**
+   * `append` counts those on a stream of appends too, `appendStream` the streams; `read` counts every
+   * read, `readAll` those of the whole log among them; `sent` the events that went to subscriptions,
+   * `gossip` the looks for the leader.
+   */
   const calls = {
     append: 0,
     appendStream: 0,
@@ -143,21 +90,46 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
   });
 
   return {
+    /** For EVENTSTOREDB_URL; without TLS and a user. */
     url: `esdb://127.0.0.1:${port}?tls=false`,
+    /** The same as an address of a cluster, whose members the client asks for the leader. */
     clusterUrl: `esdb+discover://127.0.0.1:${port}?tls=false`,
-    fail(kind, fault, count = Number.POSITIVE_INFINITY) {
+    /** The next `count` calls of a kind meet this fault; undefined ends it. */
+    fail<K extends 'append' | 'read' | 'subscribe'>(
+      kind: K,
+      fault: (K extends 'append' ? AppendFault : Fault) | undefined,
+      count: number = Number.POSITIVE_INFINITY,
+    ): void {
       faults.plan(kind, fault, count);
     },
     drop: reads.drop,
+    /** Whether its user may not read $all. */
     refuseAll: reads.refuseAll,
+    /** Its cluster has no leader until this ends: gossip names none, and each call is unavailable. */
     elect: faults.elect,
+    /** Takes calls and answers none of them until thawed; then it goes on where it stood. */
     freeze: faults.freeze,
+    /** Puts a foreign event at the end of the log. */
     foreign: log.foreign,
+    /** Deletes a stream so that it can go on: it reads as not found, and an append begins it anew. */
     softDelete: log.softDelete,
+    /** Deletes a stream for good. */
     tombstone: log.tombstone,
-    truncate: (stream, before) => log.metadata(stream, { $tb: before }),
+    /** Cuts off what comes before a revision, by the stream's metadata. */
+    truncate: (stream: string, before: number): void => log.metadata(stream, { $tb: before }),
+    /** Sets the metadata of a stream, which may leave out events of it, or refuse it to the service's user. */
     metadata: log.metadata,
-    append(stream, { id, type, data, metadata = '', contentType = 'application/json' }) {
+    /** Appends an event as any client may, with or without metadata of ours; the texts are JSON, unless `contentType` says otherwise. */
+    append(
+      stream: string,
+      {
+        id,
+        type,
+        data,
+        metadata = '',
+        contentType = 'application/json',
+      }: { type: string; data: string; metadata?: string; contentType?: string; id?: string },
+    ): void {
       const base64 = (text: string) => Buffer.from(text).toString('base64');
       log.append(stream, (log.streams.get(stream)?.length ?? 0) - 1, [
         {
@@ -171,27 +143,29 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
         },
       ]);
     },
+    /** Takes what was deleted or cut out of the log. */
     scavenge: log.scavenge,
-    rewrite(stream, revision, change) {
+    /** Changes the data of an event, JSON text, as a writer of the server's files does. */
+    rewrite(stream: string, revision: number, change: (data: string) => string): void {
       const event = log.streams.get(stream)?.[revision];
       if (event === undefined) throw new Error('no such event');
       const data = change(Buffer.from(event.data, 'base64').toString());
       event.data = Buffer.from(data).toString('base64');
     },
-    streams: () => log.streams.keys(),
-    dataOf: (stream) =>
+    streams: (): Iterable<string> => log.streams.keys(),
+    /** What the events of a stream say, from its first. */
+    dataOf: (stream: string): unknown[] =>
       (log.streams.get(stream) ?? []).map(({ data }) =>
         JSON.parse(Buffer.from(data, 'base64').toString()),
       ),
     edit: log.edit,
-    idCounts: () => {
+    /** How often each event id is stored: nothing of ours may be there twice. */
+    idCounts: (): Map<string, number> => {
       const counts = new Map<string, number>();
       for (const { id } of log.all) counts.set(id, (counts.get(id) ?? 0) + 1);
       return counts;
     },
     calls,
-    async close() {
-      server.forceShutdown();
-    },
+    close: async (): Promise<void> => server.forceShutdown(),
   };
 }

@@ -5,8 +5,7 @@ export type TcpProxy = Awaited<ReturnType<typeof tcpProxy>>;
 
 export const tcpProxy = async (host: string, port: number) => {
   const sockets = new Set<Socket>();
-  const lost = new WeakSet<Socket>();
-  let state: 'open' | 'shut' | 'frozen' | 'lossy' = 'open';
+  let state: 'open' | 'shut' | 'frozen' = 'open';
   let beforeRequest: { text: string; step: () => void } | undefined;
   let beforeResponse: { text: string; step: () => unknown } | undefined;
   let takesBytes = Number.POSITIVE_INFINITY;
@@ -20,15 +19,12 @@ export const tcpProxy = async (host: string, port: number) => {
       other.destroy();
     });
     if (state === 'frozen') socket.pause();
-    if (state === 'lossy') lost.add(socket);
   };
   const join = (inside: Socket, outside: Socket): void => {
     let held: (() => unknown) | undefined;
     let sent: Promise<unknown> = Promise.resolve();
     let request = { bytes: 0, isCounted: false };
-    const isLost = (): boolean => lost.has(inside);
     inside.on('data', (bytes) => {
-      if (isLost()) return;
       request.bytes += bytes.length;
       request.isCounted ||= counted.text !== '' && bytes.includes(counted.text);
       if (request.bytes > takesBytes) return void inside.resetAndDestroy();
@@ -44,7 +40,6 @@ export const tcpProxy = async (host: string, port: number) => {
       outside.write(bytes);
     });
     outside.on('data', (bytes) => {
-      if (isLost()) return;
       if (request.isCounted) counted.requests += 1;
       request = { bytes: 0, isCounted: false };
       sent = sent.then(held).then(() => inside.write(bytes));
@@ -72,15 +67,6 @@ export const tcpProxy = async (host: string, port: number) => {
     },
     open: () => {
       state = 'open';
-    },
-    /** Until `open` all bytes are lost, and the connections of that time carry none afterwards either. */
-    blackhole: () => {
-      state = 'lossy';
-      for (const socket of sockets) lost.add(socket);
-    },
-    /** Breaks every connection with a reset; new ones are taken. */
-    reset: () => {
-      for (const socket of sockets) socket.resetAndDestroy();
     },
     /** Connections stay and new ones are taken, but not a byte goes through: it is frozen. */
     freeze: () => {

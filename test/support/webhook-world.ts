@@ -31,7 +31,11 @@ export const registerEndpoint = async (
   const end = await store.end();
   const after = end === null ? {} : { after: end };
   const endpoint = { endpointId, merchantId, url, ...after, apiVersion: 'v1' as const };
-  await handleEndpointCommand(store, merchantId, { kind: 'create', endpoint }, CONTEXT);
+  await handleEndpointCommand(store, {
+    merchantId,
+    command: { kind: 'create', endpoint },
+    context: CONTEXT,
+  });
   return endpointId;
 };
 
@@ -77,15 +81,13 @@ type WorldOptions = {
   handedOver?: () => boolean;
   /** In milliseconds. */
   takeover?: number;
-  /** When the clock begins; now where left out. */
-  startMs?: number;
 };
 
 /** Opens it; the clock begins at the real time, for events have real times. */
 export const webhookWorld = (options: WorldOptions = {}) => {
   const { store = memoryEventStore(), deliveries = memoryDeliveries() } = options;
   const clock = manualClock();
-  const { startMs: beganMs = Date.now() } = options;
+  const beganMs = Date.now();
   const nowMs = () => beganMs + clock.nowMs();
   const sent: Sent[] = [];
   const world = { outcome: options.outcome };
@@ -122,7 +124,7 @@ export const webhookWorld = (options: WorldOptions = {}) => {
   });
 
   const command = (merchantId: string, requested: EndpointCommand) =>
-    handleEndpointCommand(store, merchantId, requested, CONTEXT);
+    handleEndpointCommand(store, { merchantId, command: requested, context: CONTEXT });
   const register = (merchantId = MERCHANT, url = 'https://shop.example/hook') =>
     registerEndpoint(store, merchantId, url);
   /** Appends the first `length` events of a payment's whole life. */

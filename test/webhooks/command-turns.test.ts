@@ -75,18 +75,15 @@ test.each<[string, number, EndpointCommand]>([
   'of %s that several processes request at a time, %d a minute are stored',
   async (_, max, command) => {
     const store = memoryEventStore();
-    await handleEndpointCommand(store, 'm_1', { kind: 'create', endpoint }, CONTEXT);
-    const requested = () => handleEndpointCommand(store, 'm_1', command, CONTEXT);
+    const order = (one: EndpointCommand) =>
+      handleEndpointCommand(store, { merchantId: 'm_1', command: one, context: CONTEXT });
+    await order({ kind: 'create', endpoint });
+    const requested = () => order(command);
     const all = await Promise.all(Array.from({ length: max + 2 }, requested));
     const kinds = all.map(({ kind }) => kind);
     expect(kinds.filter((kind) => kind === 'stored')).toHaveLength(max);
     expect(kinds.filter((kind) => kind === 'too soon')).toHaveLength(2);
-    const gone = await handleEndpointCommand(
-      store,
-      'm_1',
-      { ...endpoint, kind: 'delete' },
-      CONTEXT,
-    );
+    const gone = await order({ ...endpoint, kind: 'delete' });
     expect(gone.kind).toBe('stored');
   },
 );

@@ -8,7 +8,7 @@ import {
 } from '../../shared/event-store/errors.ts';
 import type { WebhookEvent } from '../../shared/payment/webhook-events.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
-import { parseDeliveryRow } from '../../webhooks/delivery/delivery-row.ts';
+import { parseDeliveryRow, textOfDeliveryRow } from '../../webhooks/delivery/delivery-row.ts';
 import { readEndpoints } from '../../webhooks/endpoints/endpoint-log.ts';
 import { endpointStreamOf } from '../../webhooks/endpoints/endpoints.ts';
 import { endpointKey, secretTextOf } from '../../webhooks/signer.ts';
@@ -426,7 +426,7 @@ describe('a log that is not the one that was sent', () => {
     await world.deliverer.stop();
     const { text, version } = deliveries.rows.get(endpointId) ?? { text: '', version: 0 };
     const row = { ...parseDeliveryRow(text), checkpoint: '9999', hash: 'a'.repeat(64) };
-    deliveries.rows.set(endpointId, { version, text: JSON.stringify(row) });
+    deliveries.rows.set(endpointId, { version, text: textOfDeliveryRow(row) });
     return { deliveries, store, endpointId };
   };
   test('is not sent from until the endpoint is resumed from now', async () => {

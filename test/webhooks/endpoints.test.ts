@@ -133,20 +133,6 @@ describe('a failing endpoint', () => {
     expect((await page('cursor=x')).details).toEqual(['cursor must be the next of a page']);
   });
 
-  test('410 disables it; enabled again it gets what it missed', async () => {
-    const endpoint = await register();
-    receiver.respond = (_received, response) => response.writeHead(410).end();
-    const { json } = await service.create({}, mine);
-    await until('it is so', async () => (await show(endpoint)).status === 'DISABLED');
-    expect(await show(endpoint)).toMatchObject({ disabledReason: 'GONE' });
-    await service.change('capture', json.paymentId, undefined, mine);
-    receiver.respond = undefined;
-    receiver.received.length = 0;
-    await ask('PATCH', at(endpoint), { status: 'ENABLED' });
-    await until('it is so', () => arrived().length === 2);
-    expect(types()).toEqual(['payment.authorized', 'payment.captured']);
-  });
-
   test('the other endpoints of the merchant are sent a notice', async () => {
     const endpoint = await register();
     const other = await register({
@@ -205,21 +191,6 @@ describe('on request', () => {
     expect((await request(await register())).status).toBe(202);
   });
 
-  test('everything since a moment is sent again under the same ids', async () => {
-    const endpoint = await register();
-    const since = new Date().toISOString();
-    const { json } = await service.create({}, mine);
-    await service.change('void', json.paymentId, undefined, mine);
-    // What is under way when it is to be sent again is sent once.
-    await untilAttempts(endpoint, 2);
-    const sent = receiver.received.length;
-    const { status } = await ask('POST', at(endpoint, '/resend'), { since });
-    expect(status).toBe(202);
-    const idsSince = (before: number) => receiver.received.slice(before).map(({ id }) => id);
-    await until('it is so', () => new Set(idsSince(sent)).size === 2);
-    expect([...new Set(idsSince(sent))]).toEqual(arrived().map(({ id }) => id));
-  });
-
   test('one event is sent again by its id', async () => {
     const endpoint = await register();
     await service.create({}, mine);
@@ -229,34 +200,6 @@ describe('on request', () => {
     await ask('POST', at(endpoint, '/resend'), { eventId: message?.id });
     await until('it is so', () => receiver.received.length > sent);
     expect(receiver.received[sent]?.body).toBe(message?.body);
-  });
-
-  test('after a rotation both secrets verify, and then the new one alone', async () => {
-    const { secret: old, ...endpoint } = await register();
-    const own = { ...endpoint, secret: old } as Endpoint;
-    const rotated = await ask('POST', at(own, '/rotate-secret'));
-    await service.create({}, mine);
-    await until('it is so', () => arrived().length === 1);
-    const [first] = arrived();
-    if (first === undefined) throw new Error('nothing received');
-    for (const secret of [old, String(rotated.json.secret)]) verified(secret, first);
-    await ask('POST', at(own, '/rotate-secret'), { oldExpiresInHours: 0 });
-    await service.create({}, mine);
-    await until('it is so', () => arrived().length === 2);
-    const [, second] = arrived();
-    if (second === undefined) throw new Error('nothing received');
-    expect(() => verified(old, second)).toThrow();
-    expect(() => verified(String(rotated.json.secret), second)).toThrow();
-  });
-
-  test('from now on: what waits is not sent', async () => {
-    const endpoint = await register();
-    await ask('PATCH', at(endpoint), { status: 'DISABLED' });
-    await service.create({}, mine);
-    await ask('PATCH', at(endpoint), { status: 'ENABLED', resumeFrom: 'now' });
-    const { json } = await service.create({}, mine);
-    await until('it is so', () => arrived().length > 0);
-    expect(arrived().map((one) => one.json.data.payment.paymentId)).toEqual([json.paymentId]);
   });
 });
 

@@ -25,7 +25,7 @@ const deliveryRow = z.object({
   hash: z.string().nullable(),
   /** A resend reads the log again up to where the endpoint had been, and skips events before a moment. */
   rescan: z.object({ upTo: z.string(), before: timeMs }).nullable(),
-  /** The last event of the merchant's stream that was followed. */
+  /** The stored name of `followedRevision`. */
   commands: z.int(),
   /** By paymentId. */
   retrying: z.record(z.string(), retrying),
@@ -40,7 +40,10 @@ const deliveryRow = z.object({
   /** The time of the oldest event that is known to wait. */
   oldestWaiting: timeMs.nullable(),
 });
-export type DeliveryRow = z.infer<typeof deliveryRow>;
+/** `followedRevision`: the last event of the merchant's stream that was followed. */
+export type DeliveryRow = Omit<z.infer<typeof deliveryRow>, 'commands'> & {
+  followedRevision: number;
+};
 export type Single = z.infer<typeof single>;
 
 /** After so many failures in a row an endpoint gets one request at a time. */
@@ -48,11 +51,11 @@ export const FAILS_MAX = 5;
 
 export const NO_FAILURES = { fails: 0, failingSince: null, probeAt: 0 };
 
-export const newDeliveryRow = (after: string | null, commands: number): DeliveryRow => ({
+export const newDeliveryRow = (after: string | null, followedRevision: number): DeliveryRow => ({
   checkpoint: after,
   hash: null,
   rescan: null,
-  commands,
+  followedRevision,
   retrying: {},
   singles: [],
   ...NO_FAILURES,
@@ -74,9 +77,14 @@ export const statusOf = (
 /** Throws Error for a damaged row: a guess could skip messages. */
 export const parseDeliveryRow = (text: string): DeliveryRow => {
   const read = deliveryRow.safeParse(JSON.parse(text));
-  if (read.success) return read.data;
-  throw new Error('the state of a webhook endpoint is damaged; put back its last good copy');
+  if (!read.success)
+    throw new Error('the state of a webhook endpoint is damaged; put back its last good copy');
+  const { commands: followedRevision, ...row } = read.data;
+  return { ...row, followedRevision };
 };
+
+export const textOfDeliveryRow = ({ followedRevision: commands, ...row }: DeliveryRow): string =>
+  JSON.stringify({ ...row, commands });
 
 const moment = z.string().meta({ format: 'date-time' });
 

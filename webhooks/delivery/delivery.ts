@@ -11,9 +11,9 @@ import {
   type Single,
 } from './delivery-row.ts';
 
-export type Place = { position: string | null; hash: string | null };
+export type LogPlace = { position: string | null; hash: string | null };
 
-export type Wanted = { place: Place; paymentId: string; revision: number; atMs: number };
+export type Wanted = { place: LogPlace; paymentId: string; revision: number; atMs: number };
 
 /** A message to send, after `n` failed attempts. `id` is the payment's, or the single's. */
 export type Item = Omit<Single, 'kind'> & { kind: 'unread' | 'retry' | Single['kind'] };
@@ -28,8 +28,8 @@ export const turnOf = ({ kind }: Item): ItemTurn =>
 export type Delivery = {
   row: DeliveryRow;
   /** Read, and neither ended nor listed in the row; the log is read from `before` to find it again. */
-  ahead: readonly (Wanted & { before: Place })[];
-  readTo: Place;
+  ahead: readonly (Wanted & { before: LogPlace })[];
+  readTo: LogPlace;
   /** Ids of the payments and singles that a request is under way for. */
   busy: ReadonlySet<string>;
   holdUntil: number;
@@ -39,7 +39,7 @@ export type Delivery = {
 export const RETRYING_MAX = 100;
 const AHEAD_MAX = 100;
 
-export const deliveryOf = (row: DeliveryRow): Delivery => ({
+export const beginDelivery = (row: DeliveryRow): Delivery => ({
   row,
   ahead: [],
   readTo: { position: row.checkpoint, hash: row.hash },
@@ -172,7 +172,11 @@ const advanced = (delivery: Delivery): Delivery => {
 };
 
 /** `events` are those that the endpoint wants, up to `readTo`. */
-export const readOn = (delivery: Delivery, events: readonly Wanted[], readTo: Place): Delivery => {
+export const readOn = (
+  delivery: Delivery,
+  events: readonly Wanted[],
+  readTo: LogPlace,
+): Delivery => {
   const added = events.map((event, at) => ({
     ...event,
     before: events[at - 1]?.place ?? delivery.readTo,

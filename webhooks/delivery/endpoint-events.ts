@@ -1,4 +1,4 @@
-/** Applies the events of a merchant's endpoints to one delivery, once each (`commands`). Pure. */
+/** Applies the events of a merchant's endpoints to one delivery, once each (`followedRevision`). Pure. */
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import {
   type Endpoint,
@@ -58,7 +58,7 @@ const enabled = (delivery: Delivery, after: string | null | undefined, nowMs: nu
   return { ...well, row: { ...row, retrying: Object.fromEntries(due) } };
 };
 
-const follow = (
+const afterEvent = (
   delivery: Delivery,
   endpoint: Endpoint,
   recorded: RecordedWebhookEvent,
@@ -98,11 +98,12 @@ export const followEndpointEvents = (
   events: readonly RecordedEvent[],
   nowMs: number,
 ): Delivery => {
+  const before = delivery.row.followedRevision;
   let followed = delivery;
   for (const recorded of events) {
-    if (recorded.revision <= delivery.row.commands || !isOfWebhooks(recorded)) continue;
-    followed = follow(followed, endpoint, recorded, nowMs);
+    if (recorded.revision <= before || !isOfWebhooks(recorded)) continue;
+    followed = afterEvent(followed, endpoint, recorded, nowMs);
   }
-  const commands = Math.max(delivery.row.commands, events.at(-1)?.revision ?? -1);
-  return { ...followed, row: { ...followed.row, commands } };
+  const followedRevision = Math.max(before, events.at(-1)?.revision ?? -1);
+  return { ...followed, row: { ...followed.row, followedRevision } };
 };

@@ -5,8 +5,13 @@ import { pause } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import type { Endpoint } from '../endpoints/endpoints.ts';
 import { isWanted } from '../message.ts';
-import { deliveryOf, failed, type Item, nextStep, readOn, started } from './delivery.ts';
-import { type DeliveryRow, newDeliveryRow, parseDeliveryRow } from './delivery-row.ts';
+import { beginDelivery, failed, type Item, nextStep, readOn, started } from './delivery.ts';
+import {
+  type DeliveryRow,
+  newDeliveryRow,
+  parseDeliveryRow,
+  textOfDeliveryRow,
+} from './delivery-row.ts';
 import { followEndpointEvents } from './endpoint-events.ts';
 import { type LogFeed, type Portion, pageOf } from './log-feed.ts';
 import { type SendDeps, type SendState, sendItem } from './send-item.ts';
@@ -20,7 +25,7 @@ export type LoopDeps = SendDeps & { feed: LogFeed };
 
 const newLoop = (endpoint: Endpoint, row: DeliveryRow, version: number) => ({
   endpoint,
-  delivery: deliveryOf(row),
+  delivery: beginDelivery(row),
   attempts: [] as SendState['attempts'],
   lastHeard: undefined as SendState['lastHeard'],
   saved: { version, row: undefined as DeliveryRow | undefined, atMs: 0 },
@@ -50,7 +55,7 @@ const save = async (loop: EndpointLoop, { deliveries, nowMs }: LoopDeps): Promis
   const { version } = saved;
   loop.attempts = [];
   try {
-    if (!(await deliveries.save(endpoint.endpointId, JSON.stringify(row), version, attempts)))
+    if (!(await deliveries.save(endpoint.endpointId, textOfDeliveryRow(row), version, attempts)))
       throw new Overtaken('another process delivers to this endpoint');
   } catch (error) {
     loop.attempts = [...attempts, ...loop.attempts];

@@ -17,8 +17,7 @@ import {
   updateLoop,
 } from './endpoint-loop.ts';
 import { addToFeed, createLogFeed, portionOf } from './log-feed.ts';
-import { createPlaces } from './places.ts';
-import type { SendDeps } from './send-item.ts';
+import { createPlaces, type SendDeps } from './send-item.ts';
 
 type Clock = 'nowMs' | 'startTimer' | 'random';
 
@@ -114,7 +113,7 @@ const endLoops = (merchant: Merchant): Promise<unknown> =>
   Promise.all(loopsOf(merchant).map((loop) => endLoop(merchant, loop)));
 
 /** Throws what the engines throw. */
-const follow = async (serving: Serving, merchantId: string): Promise<void> => {
+const serveMerchant = async (serving: Serving, merchantId: string): Promise<void> => {
   const { deps, merchants, leaving } = serving;
   if (leaving.aborted) return;
   const stream = endpointStreamOf(merchantId);
@@ -155,7 +154,8 @@ const merchantOf = ({ merchants }: Serving, event: LogEvent): string | undefined
 const followLog = async (serving: Serving, events: readonly LogEvent[]): Promise<void> => {
   const { merchants, deps } = serving;
   const changed = new Set(events.map((event) => merchantOf(serving, event)));
-  for (const merchantId of changed) if (merchantId !== undefined) await follow(serving, merchantId);
+  for (const merchantId of changed)
+    if (merchantId !== undefined) await serveMerchant(serving, merchantId);
   const portion = await portionOf(deps.feed, events);
   if (portion === undefined) return;
   for (const merchantId of new Set(portion.facts.map((fact) => fact.merchantId))) {
@@ -171,7 +171,9 @@ export const deliver = (options: EndpointsOptions): Delivering => {
   const leaving = new AbortController();
   const failed = Promise.withResolvers<never>();
   const deps: LoopDeps = {
-    ...{ nowMs: Date.now, startTimer, random: Math.random },
+    nowMs: Date.now,
+    startTimer,
+    random: Math.random,
     ...options,
     feed: createLogFeed(store),
     places: createPlaces(),
@@ -182,7 +184,8 @@ export const deliver = (options: EndpointsOptions): Delivering => {
   const run = async (): Promise<void> => {
     const from = await store.end();
     deps.feed.head = { position: from, hash: null };
-    for (const merchantId of await merchantsWithEndpoints(store)) await follow(serving, merchantId);
+    for (const merchantId of await merchantsWithEndpoints(store))
+      await serveMerchant(serving, merchantId);
     for await (const item of store.subscribe(from, leaving.signal))
       if (item.kind === 'events') await followLog(serving, item.events);
     if (!leaving.signal.aborted) throw new Error('the subscription ended');

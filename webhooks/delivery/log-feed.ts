@@ -10,13 +10,13 @@ import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import { createTurns } from '../../shared/runtime/fair-turns.ts';
 import { checkpointHashOf } from '../../shared/subscription/subscription.ts';
 import { type MessageType, messageTypeOf, readableEvents } from '../message.ts';
-import type { Place, Wanted } from './delivery.ts';
+import type { LogPlace, Wanted } from './delivery.ts';
 
 /** Without a type where the event cannot be read. */
 type PaymentFact = Wanted & { merchantId: string; type: MessageType | undefined };
 
 /** Facts of the events up to the place `readTo`. */
-export type Portion = { facts: readonly PaymentFact[]; readTo: Place };
+export type Portion = { facts: readonly PaymentFact[]; readTo: LogPlace };
 
 const PAGE_EVENTS = 500;
 const PAGES_AT_ONCE = 4;
@@ -28,7 +28,7 @@ type First = { merchantId: string; captureNow: boolean };
 export const createLogFeed = (store: Pick<EventStore, 'readAll' | 'readStream'>) => ({
   store,
   /** Of the log, as far as it is followed. */
-  head: { position: null, hash: null } as Place,
+  head: { position: null, hash: null } as LogPlace,
   /** The latest batches, the oldest first. */
   kept: [] as (Portion & { before: Position | null; events: number })[],
   pages: createTurns(PAGES_AT_ONCE),
@@ -45,7 +45,7 @@ const firstIn = (event: LogEvent | undefined): First | undefined => {
   return { merchantId, captureNow };
 };
 
-const placeOf = (event: LogEvent): Place => ({
+const placeOf = (event: LogEvent): LogPlace => ({
   position: event.position,
   hash: checkpointHashOf(event),
 });

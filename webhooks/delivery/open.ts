@@ -22,7 +22,7 @@ export const disableIn =
     const context = { actor: 'webhooks', requestId: id, correlationId: id, causationId: id };
     const command = { kind: 'disable', endpointId, reason } as const;
     try {
-      const handled = await handleEndpointCommand(store, merchantId, command, context);
+      const handled = await handleEndpointCommand(store, { merchantId, command, context });
       if (handled.kind === 'stored' && handled.events.length > 0)
         logger.error({ endpointId, merchant: merchantId, reason }, 'webhook endpoint disabled');
     } catch (error) {

@@ -1,7 +1,9 @@
-/** One attempt at one item, whose outcome is noted in the loop's state. */
+/** One attempt at one item: its place among others, its request, and its outcome in the loop's state. */
+
 import type { ControlReads } from '../../shared/event-store/control-stream.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { StartTimer } from '../../shared/runtime/back-off.ts';
+import { createTurns } from '../../shared/runtime/fair-turns.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { type Endpoint, liveSecretNumbers } from '../endpoints/endpoints.ts';
 import { type Message, messageFor } from '../message.ts';
@@ -9,7 +11,6 @@ import { endpointKey, signedHeaders } from '../signer.ts';
 import type { DeliveryStore } from '../store/port.ts';
 import { accepted, type Delivery, failed, type Item, passed, turnOf } from './delivery.ts';
 import { type Attempt, isFailing } from './delivery-row.ts';
-import { type Places, responseMsMax, SILENT_AFTER_MS, type Standing } from './places.ts';
 import type { Sender, SendOutcome } from './send.ts';
 import { tracedDelivery } from './traces.ts';
 
@@ -17,7 +18,7 @@ export type SendDeps = {
   store: ControlReads & Pick<EventStore, 'readAll' | 'end' | 'hashAt' | 'subscribe'>;
   deliveries: DeliveryStore;
   sender: Sender;
-  places: Places;
+  places: ReturnType<typeof createPlaces>;
   secret: string;
   logger: Logger;
   disable(endpoint: Endpoint, reason: 'GONE' | 'UNREACHABLE'): Promise<void>;
@@ -45,29 +46,58 @@ type Sent = SendOutcome & {
   ours?: 'unreadable';
 };
 
+/** `well`: its last request had a response; `doubtful`: it had none, or it is FAILING; `silent`: none of late. */
+export type Standing = 'well' | 'silent' | 'doubtful';
+
+const PLACES = 256;
+const PLACES_OF = { silent: 128, doubtful: 64 };
+const OF_ONE_MAX = 1 / 16;
+/** A silent endpoint holds no place for longer (gaps §20). */
+const RESPONSE_MS_MAX = { silent: 3_000, doubtful: 15_000, well: 15_000 };
+/** For so long a response, or its lack, says something about the next one. */
+const SILENT_AFTER_MS = 600_000;
+
+const shared = (places: number) => createTurns(places, places * OF_ONE_MAX);
+
+/** Well endpoints find a place however many others hang. */
+export const createPlaces = () => {
+  const all = shared(PLACES);
+  const parts = { silent: shared(PLACES_OF.silent), doubtful: shared(PLACES_OF.doubtful) };
+  return {
+    with: <T>(
+      standing: Standing,
+      merchantId: string,
+      signal: AbortSignal,
+      request: () => Promise<T>,
+    ): Promise<T> => {
+      const inAny = () => all.with(merchantId, signal, request);
+      return standing === 'well' ? inAny() : parts[standing].with(merchantId, signal, inAny);
+    },
+  };
+};
+
 const paymentOfItem = ({ paymentId, revision }: Item) =>
   paymentId === undefined ? { paymentId: null, revision: null } : { paymentId, revision };
 
-const record = (
-  state: SendState,
+const attemptAt = (
   item: Item,
   { id, type, startedMs, status, error, latencyMs }: Sent,
   outcome: Attempt['outcome'],
-  nextAt: number | undefined,
-  { onAttempt }: SendDeps,
-): void => {
-  const attempt: Attempt = {
-    eventId: id,
-    type,
-    ...paymentOfItem(item),
-    attempt: item.n + 1,
-    at: new Date(startedMs).toISOString(),
-    status,
-    error,
-    latencyMs: Math.round(latencyMs),
-    nextAt: nextAt === undefined ? null : new Date(nextAt).toISOString(),
-    outcome,
-  };
+  nextAt?: number,
+): Attempt => ({
+  eventId: id,
+  type,
+  ...paymentOfItem(item),
+  attempt: item.n + 1,
+  at: new Date(startedMs).toISOString(),
+  status,
+  error,
+  latencyMs: Math.round(latencyMs),
+  nextAt: nextAt === undefined ? null : new Date(nextAt).toISOString(),
+  outcome,
+});
+
+const record = (state: SendState, attempt: Attempt, { onAttempt }: SendDeps): void => {
   state.attempts.push(attempt);
   onAttempt(attempt);
 };
@@ -81,7 +111,7 @@ const noteFailure = async (state: SendState, item: Item, sent: Sent, deps: SendD
   const isGivenUp = after.nextAt === undefined;
   // A FAILING endpoint gets one request at a time, and any of its messages may be the next.
   const nextAt = isFailing(after.delivery.row) ? undefined : after.nextAt;
-  record(state, item, sent, isGivenUp ? 'GIVEN_UP' : 'RETRYING', nextAt, deps);
+  record(state, attemptAt(item, sent, isGivenUp ? 'GIVEN_UP' : 'RETRYING', nextAt), deps);
   // A test is tried once, and its merchant sees the outcome: an operator has nothing to do.
   const level = item.kind === 'test' ? 'info' : 'error';
   if (isGivenUp)
@@ -114,7 +144,7 @@ const requestFor = async (
 ): Promise<Sent> => {
   const { id, type, body, traceparent } = message;
   const standing = standingOf(state, nowMs());
-  const totalMs = responseMsMax(standing);
+  const totalMs = RESPONSE_MS_MAX[standing];
   /** The endpoint, and the time, are those of the moment when there is a place. */
   const send = async () => {
     const startedMs = nowMs();
@@ -166,5 +196,5 @@ export const sendItem = async (
   const { status, latencyMs } = sent;
   if (status === null || status < 200 || status >= 300) return noteFailure(state, item, sent, deps);
   state.delivery = accepted(state.delivery, item, deps.nowMs(), latencyMs);
-  record(state, item, sent, 'ACCEPTED', undefined, deps);
+  record(state, attemptAt(item, sent, 'ACCEPTED'), deps);
 };

@@ -75,12 +75,17 @@ const storedUnderKey = (
   return undefined;
 };
 
+/** `request`: under an `Idempotency-Key`. */
+type EndpointOrder = {
+  merchantId: string;
+  command: EndpointCommand;
+  context: EventContext;
+  request?: Recognised | undefined;
+};
+
 const handleOnce = async (
   store: Store,
-  merchantId: string,
-  command: EndpointCommand,
-  context: EventContext,
-  request: Recognised | undefined,
+  { merchantId, command, context, request }: EndpointOrder,
 ): Promise<Handled> => {
   const { endpoints, events: before, end } = await readEndpoints(store, merchantId);
   const decided = decideEndpoint(endpoints, command, request?.identity);
@@ -108,18 +113,15 @@ const fromNow = () => {
   return { leftMs: () => Math.max(0, endMs - performance.now()) };
 };
 
-/** Decides again on a conflict while there is time. `request`: under an `Idempotency-Key`. Throws as the store does. */
+/** Decides again on a conflict while there is time. Throws as the store does. */
 export const handleEndpointCommand = async (
   store: Store,
-  merchantId: string,
-  command: EndpointCommand,
-  context: EventContext,
+  order: EndpointOrder,
   time: { leftMs(): number } = fromNow(),
-  request?: Recognised,
 ): Promise<Handled> => {
   for (;;) {
     try {
-      return await handleOnce(store, merchantId, command, context, request);
+      return await handleOnce(store, order);
     } catch (error) {
       if (!(error instanceof RevisionConflict) || time.leftMs() === 0) throw error;
     }

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { isWebhookEvent } from '../../shared/payment/events.ts';
-import { type WebhookEvent, webhookStreamOf } from '../../shared/payment/webhook-events.ts';
+import { WEBHOOK_STREAMS, type WebhookEvent } from '../../shared/payment/webhook-events.ts';
 
 export type DataOf<T extends WebhookEvent['type']> = Extract<WebhookEvent, { type: T }>['data'];
 
@@ -34,8 +34,9 @@ export type Endpoint = {
 /** Of one merchant, at a time. */
 export const ENDPOINTS_MAX = 10;
 
+/** By the SHA-256 of the merchant's id, in hex. */
 export const endpointStreamOf = (merchantId: string): string =>
-  webhookStreamOf(hash('sha256', merchantId));
+  WEBHOOK_STREAMS + hash('sha256', merchantId);
 
 export type RecordedWebhookEvent = RecordedEvent<WebhookEvent>;
 

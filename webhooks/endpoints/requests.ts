@@ -116,7 +116,7 @@ export const handled = async (
   const budget = startBudget(requestBudgetMs, arrivedAtMs);
   if (budget.leftMs() === 0) return outOfTime(reply, false);
   const { store } = webhooks;
-  const task = handleEndpointCommand(store, merchantId, command, context, budget, request);
+  const task = handleEndpointCommand(store, { merchantId, command, context, request }, budget);
   try {
     const outcome = await withinBudget(task, budget, stopping);
     if (outcome.kind !== 'stored') return rejectOutcome(outcome, command, reply);

@@ -4,8 +4,8 @@ import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import {
   type AppendRequest,
   type AppendResponse,
-  requestOf,
-  responseOf,
+  appendRequestOf,
+  appendResponseOf,
   type Stored,
 } from './batch-messages.ts';
 import type { Call } from './call-outcome.ts';
@@ -25,7 +25,7 @@ type Waiting = { resolve(stored: Stored): void; reject(error: unknown): void };
 const asIs = (bytes: Buffer): Buffer => bytes;
 
 const startAppends = (stubs: Stubs, ...args: CallArguments) =>
-  stubs.makeBidiStreamRequest(StreamsService.batchAppend.path, asIs, responseOf, ...args);
+  stubs.makeBidiStreamRequest(StreamsService.batchAppend.path, asIs, appendResponseOf, ...args);
 
 type AppendStream = ReturnType<typeof startAppends>;
 
@@ -80,7 +80,7 @@ function follow(duplex: AppendStream, left: () => void) {
     send(id: string, request: AppendRequest): Promise<Stored> {
       const { promise, resolve, reject } = Promise.withResolvers<Stored>();
       if (isOver) throw Object.assign(new Error('the stream was not open'), { type: 'not-sent' });
-      duplex.write(requestOf(id, request));
+      duplex.write(appendRequestOf(id, request));
       waiting.set(id, { resolve, reject });
       return promise;
     },

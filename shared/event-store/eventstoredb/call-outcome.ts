@@ -47,7 +47,7 @@ const ADVICE: readonly (readonly [words: RegExp, advice: string])[] = [
     'the server knows no such user, or with another password: put both right in EVENTSTOREDB_URL',
   ],
   [
-    /PERMISSION_DENIED|Access Denied/i,
+    /PERMISSION_DENIED|Access ?Denied/i,
     'the user lacks the right to read $all, or to append: `npm run eventstoredb:rights -- <user>` gives both (docs/eventstoredb.md)',
   ],
   [
@@ -85,6 +85,25 @@ export const unavailable = (error: unknown, stream?: string): StoreUnavailable |
   if (callOutcomeOf(error) !== 'deleted') return new StoreUnavailable(lineOf(error));
   return notWhole(stream ?? streamName, 'deleted');
 };
+
+/** Knows whether the server refuses the log: health reports it, and does not read $all itself. */
+export function createRefusals() {
+  let refusal: unknown;
+  const note = (error?: unknown): void => {
+    if (error === undefined) refusal = undefined;
+    else if (callOutcomeOf(error) === 'refused') refusal = error;
+  };
+  return {
+    /** Of a read of $all or a subscription to it: how it failed, or nothing once the server takes it. */
+    note,
+    /** Throws StoreUnavailable from a refused call on until one is answered. */
+    rejectRefused(): void {
+      if (refusal !== undefined) throw unavailable(refusal);
+    },
+  };
+}
+
+export type Refusals = ReturnType<typeof createRefusals>;
 
 const NOT_WHOLE = {
   deleted: 'deleted at the server of the event store',

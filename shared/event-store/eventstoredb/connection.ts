@@ -50,8 +50,9 @@ function collect(stream: Reading): Call<ServerEvent[]> {
   return { response, cancel: () => void stream.cancel().catch(swallow) };
 }
 
-export const overdueAfter = (ms: number) => (): Error =>
-  new Overdue(`no answer within ${Math.round(ms)} ms`);
+/** Rejects with Overdue. */
+export const inTime = <T>(ms: number, work: Promise<T>): Promise<T> =>
+  within(ms, work, () => new Overdue(`no answer within ${Math.round(ms)} ms`));
 
 const closedFirst = (): Overdue => new Overdue('closed before the server answered');
 
@@ -66,7 +67,7 @@ async function untilOverdue<T>(
   const { promise: givenUp, reject: giveUp } = Promise.withResolvers<never>();
   underWay.add(giveUp);
   try {
-    return await within(ms, Promise.race([response, givenUp]), overdueAfter(ms));
+    return await inTime(ms, Promise.race([response, givenUp]));
   } catch (error) {
     if (error instanceof Overdue) cancel?.();
     throw error;
@@ -151,7 +152,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
       isClosed = true;
       for (const giveUp of underWay) giveUp(closedFirst());
       const ending = Promise.all(clients.map((client) => client?.dispose()));
-      await within(1000, ending, overdueAfter(1000)).catch(swallow);
+      await inTime(1000, ending).catch(swallow);
     },
   };
 }

@@ -1,21 +1,23 @@
 /** The reasons for the precautions of this driver are in ADR-0007 and docs/eventstoredb.md. */
 import type { EventType } from '../../payment/events.ts';
-import { within } from '../../runtime/back-off.ts';
 import { mapInSlices, shareCall } from '../../runtime/scheduling.ts';
 import { encode } from '../codec.ts';
 import { StoreUnavailable } from '../errors.ts';
 import { decodeInOrder } from '../fold-stream.ts';
 import type { EventStore } from '../port.ts';
 import { createAppender, createMetaClaims, createSender, rejectAny } from './append.ts';
+import { createRefusals } from './call-outcome.ts';
 import {
   type Connection,
   connect,
   type EventStoreDbOptions,
-  overdueAfter,
+  inTime,
   swallow,
 } from './connection.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
-import { PASSED_OVER_MAX } from './read-messages.ts';
+import { createOwnEvents } from './own-events.ts';
+import { openRead } from './read-call.ts';
+import { PASSED_OVER_MAX, subscriptionOf } from './read-messages.ts';
 import {
   comparePositions,
   fromServer,
@@ -25,7 +27,6 @@ import {
   positionText,
   storedFormOf,
 } from './records.ts';
-import { createOwnEvents, createRefusals, sourceOf } from './source.ts';
 import { createSeen, createStreamReader } from './stream-reader.ts';
 import { subscribeAndResume } from './subscription.ts';
 
@@ -54,7 +55,7 @@ const createLifetime = (connection: Connection) => {
     },
     close: (): Promise<void> => {
       closing.abort();
-      closed ??= within(CLOSE_MS_MAX, Promise.allSettled(underWay), overdueAfter(CLOSE_MS_MAX))
+      closed ??= inTime(CLOSE_MS_MAX, Promise.allSettled(underWay))
         .catch(swallow)
         .then(() => connection.close());
       return closed;
@@ -71,6 +72,9 @@ const isBehind = async (
   const next = await log.ownIn({ after: from, limit: PASSED_OVER_MAX, upTo: undefined });
   return next.length === PASSED_OVER_MAX || next.some((event) => isOfTypes(event, types));
 };
+
+const textOf = (position: LogPosition | undefined): string | null =>
+  position === undefined ? null : positionText(position);
 
 /** Does not wait for the server. Throws as `addressOf`. */
 export async function openEventStoreDb(options: EventStoreDbOptions): Promise<EventStoreDb> {
@@ -92,9 +96,6 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
       if (upTo === null) return [];
       return log.ownIn({ after: parsePosition(after), limit, upTo: parsePosition(upTo ?? null) });
     });
-
-  const textOf = (position: LogPosition | undefined) =>
-    position === undefined ? null : positionText(position);
 
   const stored: EventStore['stored'] = {
     guarantee: 'stream',
@@ -135,8 +136,10 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
       return subscribeAndResume(
         {
           types,
-          open: (from, listener) =>
-            sourceOf(connection, { from, types, isLeftOut, refusals }, listener),
+          isLeftOut,
+          refusals,
+          open: (from, listen) =>
+            openRead(connection.current(), {}, subscriptionOf(from, types), listen),
           lags: (from) => isBehind(log, from, types),
           confirmMsMax: callTimeoutMs,
           silenceMsMax: options.silenceMsMax ?? SILENCE_MS_MAX,

@@ -1,9 +1,8 @@
 /** Makes the log append-only by the server's own rule (docs/eventstoredb.md). */
 import { jsonEvent } from '@eventstore/db-client';
-import { within } from '../../runtime/back-off.ts';
 import { isDenied, lineOf } from './call-outcome.ts';
 import { addressOf, firstClient } from './client.ts';
-import { overdueAfter } from './connection.ts';
+import { inTime } from './connection.ts';
 
 const CALL_MS_MAX = 10_000;
 const ADMINISTRATORS = '$admins';
@@ -28,20 +27,18 @@ export const limitUser = async (url: string, user: string): Promise<void> => {
   const address = addressOf(url);
   const client = firstClient(address);
   const { credentials } = address;
-  const inTime = <T>(work: Promise<T>): Promise<T> =>
-    within(CALL_MS_MAX, work, overdueAfter(CALL_MS_MAX));
   const acl = { readRoles: [user, ADMINISTRATORS] };
   const settings = jsonEvent({ type: 'update-default-acl', data: rightsFor(user) });
   try {
     // By default administrators alone read $all, which the projector follows.
-    await inTime(client.setStreamMetadata('$all', { acl }, { credentials }));
-    await inTime(client.appendToStream('$settings', settings, { credentials }));
+    await inTime(CALL_MS_MAX, client.setStreamMetadata('$all', { acl }, { credentials }));
+    await inTime(CALL_MS_MAX, client.appendToStream('$settings', settings, { credentials }));
   } catch (error) {
     const line = isDenied(error)
       ? 'the user of EVENTSTOREDB_URL is no administrator'
       : lineOf(error);
     throw new Error(line.replace('EVENTSTOREDB_URL', 'EVENTSTOREDB_ADMIN_URL'));
   } finally {
-    await inTime(client.dispose());
+    await inTime(CALL_MS_MAX, client.dispose());
   }
 };

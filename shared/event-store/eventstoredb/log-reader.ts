@@ -1,5 +1,6 @@
 import { StoreUnavailable } from '../errors.ts';
 import type { EventStore, HashesAt, Position } from '../port.ts';
+import type { Refusals } from './call-outcome.ts';
 import type { Connection, EventStoreDbOptions } from './connection.ts';
 import { type LogPage, readLog } from './read-call.ts';
 import type { LogRead } from './read-messages.ts';
@@ -13,7 +14,6 @@ import {
   type ServerEvent,
   timeOfRecord,
 } from './records.ts';
-import type { Refusals } from './source.ts';
 import { endedWithoutResponse } from './stream-reader.ts';
 
 /** `after`: undefined is the start; `upTo`: left out is the end. */
@@ -33,14 +33,70 @@ const COUNTED_EVENTS_MAX = 1000;
 
 type LogReaderOptions = Pick<EventStoreDbOptions, 'pageEventsMax' | 'countedEventsMax'>;
 
-/** Each read throws StoreUnavailable. */
+/** Throws StoreUnavailable, as all below. */
+type ReadPage = (what: LogRead) => Promise<LogPage>;
+
+/** The last events of the server, from the newest. */
+async function newest(page: ReadPage): Promise<[ServerEvent, ...ServerEvent[]]> {
+  const what = { whose: 'all', direction: 'backwards', from: 'end', count: NEWEST_EVENTS } as const;
+  const [event, ...before] = (await page(what)).events;
+  // Every server has written events before the first of ours.
+  if (event === undefined) throw endedWithoutResponse();
+  return [event, ...before];
+}
+
+/** A read that broke off is empty too: none is believed before the server has responded. */
+async function ownPage(page: ReadPage, what: Omit<LogRead, 'whose'>): Promise<LogPage> {
+  const first = await page({ ...what, whose: 'ours' });
+  if (first.events.length > 0) return first;
+  await newest(page);
+  return page({ ...what, whose: 'ours' });
+}
+
+/** By an event in a stream of ours the server says that it is deleted: that one is none of ours. */
+async function lastOwn(
+  page: ReadPage,
+  fits = (_event: ServerEvent): boolean => true,
+  count = NEWEST_EVENTS,
+): Promise<LogPosition | undefined> {
+  for (let from: LogPosition | 'end' | undefined = 'end'; ; ) {
+    const { events } = await ownPage(page, { direction: 'backwards', from, count });
+    const own = events.find((event) => isOurs(event) && fits(event));
+    if (own !== undefined || events.length === 0) return own?.position;
+    from = events.at(-1)?.position;
+  }
+}
+
+/** Throws StoreUnavailable where a read ends before `upTo`. */
+async function* ownPages(page: ReadPage, { after, limit, upTo }: LogRange, pageEventsMax: number) {
+  let from = after;
+  let left = limit;
+  while (left > 0) {
+    if (upTo !== undefined && comparePositions(from, upTo) >= 0) return;
+    const count = Math.min(pageEventsMax, left) + 1;
+    const { events, isCut } = await ownPage(page, { direction: 'forwards', from, count });
+    const fresh = events.filter((event) => comparePositions(event.position, from) > 0);
+    if (isCut && fresh.length === 0) throw new StoreUnavailable(LATE);
+    const isEnd = fresh.length === 0 || (!isCut && events.length < count && upTo === undefined);
+    if (isEnd && upTo !== undefined && comparePositions(await lastOwn(page), from) > 0)
+      throw endedWithoutResponse();
+    const isIn = ({ position }: ServerEvent): boolean =>
+      upTo === undefined || comparePositions(position, upTo) <= 0;
+    const own = fresh.filter((event) => isOurs(event) && isIn(event)).slice(0, left);
+    yield own;
+    if (isEnd) return;
+    left -= own.length;
+    from = fresh.at(-1)?.position;
+  }
+}
+
 export function createLogReader(
   { readBy, callTimeoutMs }: Connection,
   refusals: Pick<Refusals, 'note'>,
   options: LogReaderOptions,
 ) {
   const { pageEventsMax = PAGE_EVENTS_MAX, countedEventsMax = COUNTED_EVENTS_MAX } = options;
-  const page = async (what: LogRead): Promise<LogPage> => {
+  const page: ReadPage = async (what) => {
     const read = await readBy((client) => {
       const call = readLog(client, what, callTimeoutMs * PART_AFTER);
       void call.response.then(() => refusals.note(), refusals.note);
@@ -49,67 +105,9 @@ export function createLogReader(
     return read ?? { events: [], isCut: false };
   };
 
-  /** The last events of the server, from the newest. */
-  async function newest(): Promise<[ServerEvent, ...ServerEvent[]]> {
-    const what = {
-      whose: 'all',
-      direction: 'backwards',
-      from: 'end',
-      count: NEWEST_EVENTS,
-    } as const;
-    const [event, ...before] = (await page(what)).events;
-    // Every server has written events before the first of ours.
-    if (event === undefined) throw endedWithoutResponse();
-    return [event, ...before];
-  }
-
-  /** A read that broke off is empty too: none is believed before the server has responded. */
-  async function ownPage(what: Omit<LogRead, 'whose'>): Promise<LogPage> {
-    const first = await page({ ...what, whose: 'ours' });
-    if (first.events.length > 0) return first;
-    await newest();
-    return page({ ...what, whose: 'ours' });
-  }
-
-  /** By an event in a stream of ours the server says that it is deleted: that one is none of ours. */
-  async function lastOwn(
-    fits = (_event: ServerEvent): boolean => true,
-    count = NEWEST_EVENTS,
-  ): Promise<LogPosition | undefined> {
-    for (let from: LogPosition | 'end' | undefined = 'end'; ; ) {
-      const { events } = await ownPage({ direction: 'backwards', from, count });
-      const own = events.find((event) => isOurs(event) && fits(event));
-      if (own !== undefined || events.length === 0) return own?.position;
-      from = events.at(-1)?.position;
-    }
-  }
-
-  /** Throws StoreUnavailable where a read ends before `upTo`. */
-  async function* ownPages({ after, limit, upTo }: LogRange) {
-    let from = after;
-    let left = limit;
-    while (left > 0) {
-      if (upTo !== undefined && comparePositions(from, upTo) >= 0) return;
-      const count = Math.min(pageEventsMax, left) + 1;
-      const { events, isCut } = await ownPage({ direction: 'forwards', from, count });
-      const fresh = events.filter((event) => comparePositions(event.position, from) > 0);
-      if (isCut && fresh.length === 0) throw new StoreUnavailable(LATE);
-      const isEnd = fresh.length === 0 || (!isCut && events.length < count && upTo === undefined);
-      if (isEnd && upTo !== undefined && comparePositions(await lastOwn(), from) > 0)
-        throw endedWithoutResponse();
-      const isIn = ({ position }: ServerEvent): boolean =>
-        upTo === undefined || comparePositions(position, upTo) <= 0;
-      const own = fresh.filter((event) => isOurs(event) && isIn(event)).slice(0, left);
-      yield own;
-      if (isEnd) return;
-      left -= own.length;
-      from = fresh.at(-1)?.position;
-    }
-  }
-
   async function ownIn(range: LogRange): Promise<ServerEvent[]> {
     const own: ServerEvent[] = [];
-    for await (const page of ownPages(range)) own.push(...page);
+    for await (const events of ownPages(page, range, pageEventsMax)) own.push(...events);
     return own;
   }
 
@@ -117,14 +115,14 @@ export function createLogReader(
 
   /** Behind events of others, which the server passes over once. */
   async function endBehind(last: ServerEvent[]): Promise<LogPosition | undefined> {
-    if (seen === undefined) return lastOwn();
+    if (seen === undefined) return lastOwn(page);
     const isSeen = comparePositions(last.at(-1)?.position, seen.upTo) <= 0;
     const isSame = isSeen || (await ownIn({ after: seen.upTo, limit: 1 })).length === 0;
-    return isSame ? seen.end : lastOwn();
+    return isSame ? seen.end : lastOwn(page);
   }
 
   async function end(): Promise<LogPosition | undefined> {
-    const last = await newest();
+    const last = await newest(page);
     const own = last.find(isOurs)?.position;
     seen = { end: own ?? (await endBehind(last)), upTo: last[0].position };
     return seen.end;
@@ -132,12 +130,12 @@ export function createLogReader(
 
   /** The newest of ours before this time; undefined for none. */
   const before = (time: string): Promise<LogPosition | undefined> =>
-    lastOwn((event) => (timeOfRecord(event) ?? time) < time, pageEventsMax);
+    lastOwn(page, (event) => (timeOfRecord(event) ?? time) < time, pageEventsMax);
 
   async function hashAt(position: LogPosition | undefined): Promise<HashesAt | null> {
     const what = { whose: 'all', direction: 'forwards', from: position, count: 1 } as const;
     const [event] = (await page(what)).events;
-    const isPastEnd = async () => comparePositions((await newest())[0].position, position) < 0;
+    const isPastEnd = async () => comparePositions((await newest(page))[0].position, position) < 0;
     if (event === undefined && !(await isPastEnd())) throw endedWithoutResponse();
     const isThere = event !== undefined && comparePositions(event.position, position) === 0;
     return isThere ? { hash: hashOfRecord(event) } : null;
@@ -146,17 +144,13 @@ export function createLogReader(
   async function head(from: Position | null): ReturnType<EventStore['head']> {
     const after = parsePosition(from);
     const upTo = await end();
-    let count = 0;
-    let oldestAfter: string | null = null;
-    if (upTo !== undefined) {
-      for await (const own of ownPages({ after, upTo, limit: countedEventsMax + 1 })) {
-        if (count === 0 && own[0] !== undefined) oldestAfter = timeOfRecord(own[0]);
-        count += own.length;
-      }
-    }
-    const position = upTo === undefined ? null : positionText(upTo);
-    const eventsAfter = Math.min(count, countedEventsMax);
-    return { position, eventsAfter, isExact: eventsAfter === count, oldestAfter };
+    if (upTo === undefined)
+      return { position: null, eventsAfter: 0, isExact: true, oldestAfter: null };
+    const found = await ownIn({ after, upTo, limit: countedEventsMax + 1 });
+    const eventsAfter = Math.min(found.length, countedEventsMax);
+    const oldestAfter = found[0] === undefined ? null : timeOfRecord(found[0]);
+    const isExact = eventsAfter === found.length;
+    return { position: positionText(upTo), eventsAfter, isExact, oldestAfter };
   }
 
   return { ownIn, end, before, hashAt, head };

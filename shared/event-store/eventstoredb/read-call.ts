@@ -1,36 +1,23 @@
 /** Reads on a client's stubs: the client itself would parse each event and copy it twice, and knows no filter. */
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { Call } from './call-outcome.ts';
 import { type CallArguments, type Client, openCall, type Stubs } from './client.ts';
-import { type LogRead, logReadOf, type SentEvent, sentEventOf } from './read-messages.ts';
+import { type LogRead, logReadOf, type ReadResponse, readResponseOf } from './read-messages.ts';
 import type { ServerEvent } from './records.ts';
 
-const { ReadResp } = streamsPb;
-export type ReadResponse = InstanceType<typeof ReadResp> | SentEvent;
-const responseOf = (bytes: Buffer): ReadResponse =>
-  sentEventOf(bytes) ?? ReadResp.deserializeBinary(bytes);
+const { path } = streamsGrpc.StreamsService.read;
+const asIs = (bytes: Buffer): Buffer => bytes;
 
-type Request = ReturnType<typeof logReadOf>;
-type ReadCall = ReturnType<typeof startRead>;
+const startRead = (stubs: Stubs, request: Buffer, ...args: CallArguments) =>
+  stubs.makeServerStreamRequest(path, asIs, readResponseOf, request, ...args);
 
-const startRead = (stubs: Stubs, request: Request, ...[metadata, options]: CallArguments) => {
-  const { path, requestSerialize } = streamsGrpc.StreamsService.read;
-  return stubs.makeServerStreamRequest(
-    path,
-    requestSerialize,
-    responseOf,
-    request,
-    metadata,
-    options,
-  );
-};
+export type ReadCall = ReturnType<typeof startRead>;
 
 /** `listen` is called before anything can come. Rejects without a connection. */
 export const openRead = (
   client: Client,
   options: Parameters<typeof openCall>[1],
-  request: Request,
+  request: Buffer,
   listen: (call: ReadCall) => void,
 ): Promise<ReadCall> =>
   openCall(client, options, (stubs, ...args) => {

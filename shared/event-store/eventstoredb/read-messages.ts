@@ -1,8 +1,15 @@
-/** The client's classes write a subscription's request; we read events as bytes (ADR-0007). */
-import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
-import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
+/** Requests and responses of reads and subscriptions. */
 import type { EventType } from '../../payment/events.ts';
-import { idAt } from './batch-messages.ts';
+import {
+  bigintOf,
+  idOf,
+  positionOf,
+  readMessage,
+  readRequestMessage,
+  type Sent64,
+  type SentId,
+  type SentPosition,
+} from './protocol.ts';
 import {
   CHANGED_TYPES,
   type LogPosition,
@@ -11,10 +18,6 @@ import {
   STREAM_PREFIXES,
   WATCHED_PREFIXES,
 } from './records.ts';
-import { bigintAt, eachField, type Part, partOf, textAt } from './wire.ts';
-
-const { Options } = streamsPb.ReadReq;
-const { Empty } = sharedPb;
 
 /** The server sends a checkpoint after passing over a multiple of so many events. */
 export const PASSED_OVER_MAX = 1000;
@@ -23,46 +26,34 @@ const CHECKPOINT_INTERVAL = 32;
 // The server writes deletions and truncations to the stream of the metadata.
 const FOLLOWED_PREFIXES = WATCHED_PREFIXES.flatMap((prefix) => [prefix, `${METADATA_OF}${prefix}`]);
 
-type By = 'setStreamIdentifier' | 'setEventType';
+type ReadFrom = LogPosition | 'end' | undefined;
+type Filter = Partial<Record<'streams' | 'types', { prefixes: readonly string[] }>>;
 
-const filterBy = (by: By, prefixes: readonly string[]) =>
-  new Options.FilterOptions()[by](
-    new Options.FilterOptions.Expression().setPrefixList([...prefixes]),
-  );
+const fromOf = (from: ReadFrom): object => {
+  if (from === undefined) return { start: {} };
+  if (from === 'end') return { end: {} };
+  return { position: { commit: String(from.commit), prepare: String(from.prepare) } };
+};
 
-function allFrom(
-  from: LogPosition | 'end' | undefined,
-  filter: ReturnType<typeof filterBy> | undefined,
-) {
-  const all = new Options.AllOptions();
-  if (from === undefined) all.setStart(new Empty());
-  else if (from === 'end') all.setEnd(new Empty());
-  else {
-    const position = new Options.Position();
-    position.setCommitPosition(String(from.commit));
-    position.setPreparePosition(String(from.prepare));
-    all.setPosition(position);
-  }
-  const options = new Options();
-  options.setAll(all);
-  options.setUuidOption(new Options.UUIDOption().setString(new Empty()));
-  if (filter === undefined) return options.setNoFilter(new Empty());
-  filter.setMax(PASSED_OVER_MAX);
-  filter.setCheckpointintervalmultiplier(CHECKPOINT_INTERVAL);
-  return options.setFilter(filter);
-}
+const requestOf = (from: ReadFrom, filter: Filter | undefined, rest: object): Buffer => {
+  const which =
+    filter === undefined
+      ? { everything: {} }
+      : { filter: { ...filter, max: PASSED_OVER_MAX, interval: CHECKPOINT_INTERVAL } };
+  const options = { all: fromOf(from), ids: { text: {} }, ...which, ...rest };
+  return readRequestMessage.encode({ options }).finish() as Buffer;
+};
 
 /** All our streams, or types of events: the server filters by one of the two alone. */
 export const subscriptionOf = (
   from: LogPosition | undefined,
   types: readonly EventType[] | undefined,
-) => {
+): Buffer => {
   const filter =
     types === undefined
-      ? filterBy('setStreamIdentifier', FOLLOWED_PREFIXES)
-      : filterBy('setEventType', [...types, ...CHANGED_TYPES]);
-  const options = allFrom(from, filter).setSubscription(new Options.SubscriptionOptions());
-  return new streamsPb.ReadReq().setOptions(options);
+      ? { streams: { prefixes: FOLLOWED_PREFIXES } }
+      : { types: { prefixes: [...types, ...CHANGED_TYPES] } };
+  return requestOf(from, filter, { subscription: {} });
 };
 
 export type LogRead = {
@@ -70,15 +61,13 @@ export type LogRead = {
   whose: 'ours' | 'all';
   direction: 'forwards' | 'backwards';
   /** Forwards with the event there, backwards without it; undefined is the start. */
-  from: LogPosition | 'end' | undefined;
+  from: ReadFrom;
   count: number;
 };
 
-export const logReadOf = ({ whose, direction, from, count }: LogRead) => {
-  const filter = whose === 'all' ? undefined : filterBy('setStreamIdentifier', STREAM_PREFIXES);
-  const options = allFrom(from, filter);
-  options.setReadDirection(direction === 'forwards' ? 0 : 1).setCount(String(count));
-  return new streamsPb.ReadReq().setOptions(options);
+export const logReadOf = ({ whose, direction, from, count }: LogRead): Buffer => {
+  const filter = whose === 'all' ? undefined : { streams: { prefixes: STREAM_PREFIXES } };
+  return requestOf(from, filter, { direction: direction === 'forwards' ? 0 : 1, count });
 };
 
 function parsed(text: string): unknown {
@@ -89,49 +78,39 @@ function parsed(text: string): unknown {
   }
 }
 
-const entryAt = (bytes: Buffer, entry: Part): [name: string, value: string] => {
-  const [name, value] = [partOf(bytes, 1, entry), partOf(bytes, 2, entry)];
-  return [
-    name === undefined ? '' : textAt(bytes, name),
-    value === undefined ? '' : textAt(bytes, value),
-  ];
+type Sent = SentPosition & {
+  id: SentId;
+  stream: { name: string } | null;
+  revision: Sent64;
+  headers: Record<string, string>;
+  metadata: Buffer;
+  data: Buffer;
 };
 
 /** `read` never throws. */
 export type SentEvent = { id: string; position: LogPosition; read(): ServerEvent };
 
-/** Undefined where the response holds no event. Throws RangeError for other bytes. */
-export function sentEventOf(bytes: Buffer): SentEvent | undefined {
-  const resolved = partOf(bytes, 1);
-  const event = resolved && partOf(bytes, 1, resolved);
-  if (event === undefined) return undefined;
-  const parts: (Part | undefined)[] = [];
-  const entries: Part[] = [];
-  eachField(bytes, event, (field, part) => {
-    if (field === 6) entries.push(part);
-    else parts[field] = part;
-  });
-  const [, ids, streams, revision, prepare, commit, , metadata, data] = parts;
-  const textIn = (part: Part | undefined): string =>
-    part === undefined ? '' : textAt(bytes, part);
-  const id = idAt(bytes, ids);
-  const stream = streams && partOf(bytes, 3, streams);
-  const fields = new Map(entries.map((entry) => entryAt(bytes, entry)));
-  const position = { commit: bigintAt(bytes, commit), prepare: bigintAt(bytes, prepare) };
-  return {
-    id,
-    position,
-    read: () => {
-      const content = textIn(data);
-      return {
-        streamId: textIn(stream),
-        id,
-        revision: bigintAt(bytes, revision),
-        type: fields.get('type') ?? '',
-        data: fields.get('content-type') === 'application/json' ? parsed(content) : content,
-        metadata: parsed(textIn(metadata)),
-        position,
-      };
-    },
+/** A sign has one of the three. */
+type Sign = Record<'confirmed' | 'caughtUp' | 'fellBehind', object | null>;
+export type ReadResponse = SentEvent | Sign;
+
+/** Throws RangeError for other bytes. */
+export function readResponseOf(bytes: Buffer): ReadResponse {
+  const response = readMessage.decode(bytes) as unknown as Sign & {
+    resolved: { event: Sent | null } | null;
   };
+  if (!response.resolved?.event) return response;
+  const { headers, data, metadata, revision, stream, ...sent } = response.resolved.event;
+  const id = idOf(sent.id);
+  const position = positionOf(response.resolved.event);
+  const read = (): ServerEvent => ({
+    streamId: stream?.name ?? '',
+    id,
+    revision: bigintOf(revision),
+    type: headers.type ?? '',
+    data: headers['content-type'] === 'application/json' ? parsed(String(data)) : String(data),
+    metadata: parsed(String(metadata)),
+    position,
+  });
+  return { id, position, read };
 }

@@ -8,10 +8,9 @@ import {
 import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import gossipPb from '@eventstore/db-client/generated/gossip_pb.js';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
-import { within } from '../../runtime/back-off.ts';
 import { callOutcomeOf } from './call-outcome.ts';
 import { addressOf, type Client, firstClient } from './client.ts';
-import { overdueAfter, swallow } from './connection.ts';
+import { inTime, swallow } from './connection.ts';
 
 type ClusterMember = { address: string; state: string; isAlive: boolean };
 
@@ -72,7 +71,7 @@ const membersOf = async (client: Client): Promise<ClusterMember[]> => {
 
 const rightTo = async (ms: number, work: () => Promise<unknown>): Promise<Right> => {
   try {
-    await within(ms, work(), overdueAfter(ms));
+    await inTime(ms, work());
     return 'allowed';
   } catch (error) {
     return callOutcomeOf(error) === 'refused' ? 'refused' : 'unknown';
@@ -89,7 +88,7 @@ export const askServer = async (url: string, questionMsMax = 2_000): Promise<Ser
   const address = addressOf(url);
   const client = firstClient(address);
   const ask = <T>(work: Promise<T>, otherwise: T): Promise<T> =>
-    within(questionMsMax, work, overdueAfter(questionMsMax)).catch(() => otherwise);
+    inTime(questionMsMax, work).catch(() => otherwise);
   const { credentials } = address;
   const may = (work: () => Promise<unknown>) => rightTo(questionMsMax, work);
   const stream = probeStream();
@@ -111,6 +110,6 @@ export const askServer = async (url: string, questionMsMax = 2_000): Promise<Ser
     const isInsecure = !address.isSecure;
     return { version, members, namesOneNode, isInsecure, readAll, append, remove, rewriteMetadata };
   } finally {
-    await within(questionMsMax, client.dispose(), overdueAfter(questionMsMax)).catch(swallow);
+    await inTime(questionMsMax, client.dispose()).catch(swallow);
   }
 };

@@ -7,7 +7,9 @@ import type { EventType } from '../../payment/events.ts';
 import { type BackOff, backOffMs, pause } from '../../runtime/back-off.ts';
 import { slicesOf } from '../../runtime/scheduling.ts';
 import type { LogEvent, Position, SubscriptionItem } from '../port.ts';
-import { callOutcomeOf, lineOf } from './call-outcome.ts';
+import { callOutcomeOf, lineOf, type Refusals } from './call-outcome.ts';
+import type { ReadCall } from './read-call.ts';
+import type { ReadResponse } from './read-messages.ts';
 import {
   changedAtServer,
   comparePositions,
@@ -31,25 +33,13 @@ const BACK_OFF: BackOff = { minMs: 100, maxMs: 500 };
 // A sooner end without an event is a failure, so that the back-off grows.
 const LASTED_MS = 5000;
 
-export type Source = {
-  pause(): void;
-  resume(): void;
-  cancel(): void;
-};
-
-export type SourceListener = {
-  sign(): void;
-  event(event: ServerEvent): void;
-  passed(position: LogPosition): void;
-  caughtUp(): void;
-  fellBehind(): void;
-  ended(ending: Ending): void;
-};
-
 type Subscribing = {
   types?: readonly EventType[] | undefined;
-  /** `after` undefined: the start. Calls the listener in later turns only. */
-  open(after: LogPosition | undefined, listener: SourceListener): Source;
+  /** An event that is passed over, unparsed. */
+  isLeftOut(id: string): boolean;
+  refusals: Pick<Refusals, 'note'>;
+  /** `after` undefined: the start. Calls `listen` before anything can come. Rejects without a connection. */
+  open(after: LogPosition | undefined, listen: (call: ReadCall) => void): Promise<unknown>;
   /** Throws when the store does not answer. */
   lags(after: LogPosition | undefined): Promise<boolean>;
   confirmMsMax: number;
@@ -76,16 +66,19 @@ type Session = {
   lastSign: number;
   looking: boolean;
   ended: Ending | undefined;
-  source?: Source;
+  call?: ReadCall;
   watch?: NodeJS.Timeout;
   wake(): void;
 };
+
+/** In a later turn: a call that is cancelled as it starts or in its own listener may throw. */
+const leave = ({ call }: Session): void => void setImmediate(() => call?.cancel());
 
 const end = (session: Session, ending: Ending): void => {
   if (session.ended !== undefined) return;
   session.ended = ending;
   clearInterval(session.watch);
-  session.source?.cancel();
+  leave(session);
   session.wake();
 };
 
@@ -98,15 +91,13 @@ const isNext = ({ ended, last }: Session, position: LogPosition | undefined): bo
   ended === undefined && comparePositions(position, last) > 0;
 
 const note = (session: Session, { types, onRemoval }: Subscribing, event: ServerEvent): void => {
-  const { events, source } = session;
-  session.hasDelivered = true;
-  if (!isNext(session, event.position)) return;
+  const { events, call } = session;
   const changed = changedAtServer(event);
   if (changed !== undefined) onRemoval(changed);
   else if (!isOurs(event) || !isOfTypes(event, types)) return;
   events.push(event);
   session.last = event.position;
-  if (events.length >= BUFFER_EVENTS_MAX) source?.pause();
+  if (events.length >= BUFFER_EVENTS_MAX) call?.pause();
   session.wake();
 };
 
@@ -126,28 +117,46 @@ const look = async (session: Session, options: Subscribing): Promise<void> => {
   if (!session.live) goLive(session);
 };
 
+const take = (session: Session, options: Subscribing, response: ReadResponse): void => {
+  session.confirmed = true;
+  session.lastSign = performance.now();
+  if ('read' in response) {
+    const isOwn = options.isLeftOut(response.id);
+    session.hasDelivered = true;
+    if (!isNext(session, response.position)) return;
+    if (isOwn) session.last = response.position;
+    else note(session, options, response.read());
+  } else if (response.confirmed) options.refusals.note();
+  else if (response.caughtUp) goLive(session);
+  else if (response.fellBehind) session.live = false;
+};
+
 const startSession = (options: Subscribing, after: LogPosition | undefined): Session => {
   const session: Session = {
-    ...{ events: [], last: after, lastSign: performance.now(), ended: undefined },
-    ...{ hasDelivered: false, confirmed: false, live: false, looking: false },
+    events: [],
+    last: after,
+    lastSign: performance.now(),
+    ended: undefined,
+    hasDelivered: false,
+    confirmed: false,
+    live: false,
+    looking: false,
     wake: () => undefined,
   };
-  session.source = options.open(after, {
-    sign: () => {
-      session.confirmed = true;
-      session.lastSign = performance.now();
-    },
-    event: (event) => note(session, options, event),
-    passed: (position) => {
-      session.hasDelivered = true;
-      if (isNext(session, position)) session.last = position;
-    },
-    caughtUp: () => goLive(session),
-    fellBehind: () => {
-      session.live = false;
-    },
-    ended: (ending) => end(session, ending),
+  const fail = (error: unknown): void => {
+    options.refusals.note(error);
+    end(session, { error, reason: 'error' });
+  };
+  const opening = options.open(after, (call) => {
+    session.call = call;
+    call.on('data', (response: ReadResponse) => take(session, options, response));
+    // An 'error' event without a listener would end the process, so it stays.
+    call.on('error', fail);
+    call.on('end', () => end(session, { reason: 'ended by the server' }));
+    call.on('close', () => end(session, { reason: 'closed' }));
+    if (session.ended !== undefined) leave(session);
   });
+  opening.catch(fail);
   const onFailure = (error: unknown) =>
     end(session, { error, reason: 'the store does not answer' });
   session.watch = setInterval(() => {
@@ -204,12 +213,12 @@ async function* deliver(
 ): AsyncGenerator<SubscriptionItem> {
   let saidCaughtUp = false;
   let lastAt = Number.NEGATIVE_INFINITY;
-  const { events, source } = session;
+  const { events } = session;
   while (!signal.aborted && (session.ended === undefined || events.length > 0)) {
     if (events.length > 0) {
       await nextTurn();
       const batch = events.splice(0, BATCH_EVENTS_MAX);
-      if (events.length < BUFFER_EVENTS_MAX / 2) source?.resume();
+      if (events.length < BUFFER_EVENTS_MAX / 2) session.call?.resume();
       const at = performance.now();
       yield* itemsOf(options, batch, signal);
       saidCaughtUp = false;

@@ -71,7 +71,7 @@ const isBrokenSocket = (error: unknown): boolean =>
  * One line for the log, and whether the server is gone: it is not where it answered with an error. Undefined
  * for an error that is about documents.
  */
-export const failureOf = (error: unknown): { reason: string; gone: boolean } | undefined => {
+export const mongoFailureOf = (error: unknown): { reason: string; gone: boolean } | undefined => {
   if (isBrokenSocket(error))
     return { reason: 'the read models cannot be reached: the connection broke', gone: true };
   if (isDuplicate(error) || !(error instanceof MongoError)) return undefined;

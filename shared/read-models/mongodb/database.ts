@@ -1,7 +1,7 @@
 /** The database behind its circuit breaker, and the generations of read models in it, of which one is served. */
 import { within } from '../../runtime/back-off.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
-import { againAfterBreak, clientOf, connected, failureOf } from './client.ts';
+import { againAfterBreak, clientOf, connected, mongoFailureOf } from './client.ts';
 import { FORM, type StoredControl, type StoredParking, type StoredPayment } from './documents.ts';
 
 /** No call outlives these, whatever the client's own time-outs do. */
@@ -53,7 +53,7 @@ const createCircuitBreaker = (
 
   return {
     isOpen: (): boolean => rejection() !== undefined,
-    /** Throws ReadModelsUnavailable for an error that `failureOf` knows, and when the time is over. */
+    /** Throws ReadModelsUnavailable for an error that `mongoFailureOf` knows, and when the time is over. */
     call: async <T>(ms: number, run: () => Promise<T>): Promise<T> => {
       const reason = rejection();
       if (reason !== undefined) throw new ReadModelsUnavailable(reason);
@@ -63,7 +63,7 @@ const createCircuitBreaker = (
         const failure =
           error instanceof ReadModelsUnavailable
             ? { reason: error.message, gone: true }
-            : failureOf(error);
+            : mongoFailureOf(error);
         if (failure === undefined) throw error;
         if (failure.gone) open(failure.reason);
         throw new ReadModelsUnavailable(stopped ? CLOSED : failure.reason);

@@ -35,11 +35,7 @@ const NOT_FOUND = 5;
 function statusOf(message: string, code: number, name: string, details: Uint8Array): Status {
   const any = new anyPb.Any();
   any.pack(details, name);
-  const status = new statusPb.Status();
-  status.setCode(code);
-  status.setMessage(message);
-  status.setDetails(any);
-  return status;
+  return new statusPb.Status().setCode(code).setMessage(message).setDetails(any);
 }
 
 /** A server that starts, or has too much to do: no code, and details without anything in them. */
@@ -73,13 +69,11 @@ const accessDenied = (): Status =>
 
 function successOf(stored: Stored[]): InstanceType<typeof BatchAppendResp.Success> {
   const last = stored.at(-1) as Stored;
-  const position = new AllStreamPosition();
-  position.setCommitPosition(String(last.position));
-  position.setPreparePosition(String(last.position));
-  const success = new BatchAppendResp.Success();
-  success.setCurrentRevision(String(last.revision));
-  success.setPosition(position);
-  return success;
+  const at = String(last.position);
+  const position = new AllStreamPosition().setCommitPosition(at).setPreparePosition(at);
+  return new BatchAppendResp.Success()
+    .setCurrentRevision(String(last.revision))
+    .setPosition(position);
 }
 
 function streamDeleted(stream: string): Status {
@@ -103,18 +97,6 @@ function responseTo(request: Request, outcome: Appended | Status, expected: numb
 
 const eventsOf = (request: Request, stream: string): Proposed[] =>
   request.getProposedMessagesList().map((message) => proposedOf(stream, message));
-
-/** The answer with its id as two numbers, as the server writes it for its own timeouts. */
-function inNumbers(response: Response, highest = ''): Response {
-  const hex = `${highest}${response.getCorrelationId()?.getString().replaceAll('-', '')}`;
-  const [most, least] = [hex.slice(0, 16), hex.slice(16, 32)];
-  const structured = new UUID.Structured();
-  structured.setMostSignificantBits(String(BigInt.asIntN(64, BigInt(`0x${most}`))));
-  structured.setLeastSignificantBits(String(BigInt.asIntN(64, BigInt(`0x${least}`))));
-  const id = new UUID();
-  id.setStructured(structured);
-  return (response.cloneMessage() as Response).setCorrelationId(id);
-}
 
 /** `count` is told each append as it arrives; an append of more bytes than `bytesMax` is rejected. */
 export function makeBatchAppends(log: Log, faults: Faults, bytesMax: number, count: () => void) {
@@ -154,9 +136,10 @@ export function makeBatchAppends(log: Log, faults: Faults, bytesMax: number, cou
     const response = responseTo(request, outcomeOf(request, expected, fault), expected);
     if (fault === 'answer lost') return;
     if (fault === 'cut off') return void call.end();
-    if (fault === 'stray answer') call.write(inNumbers(response, 'ff'));
+    if (fault === 'stray answer')
+      call.write((response.cloneMessage() as Response).setCorrelationId(new UUID()));
     if (fault === 'slow') return void setTimeout(() => call.write(response), SLOW_MS);
-    call.write(fault === 'answered twice' ? inNumbers(response) : response);
+    call.write(response);
     if (fault === 'answered twice') call.write(response);
   }
 

@@ -15,14 +15,8 @@ const member = (
   port: number,
   state: (typeof MemberInfo.VNodeState)[keyof typeof MemberInfo.VNodeState],
 ) => {
-  const endPoint = new EndPoint();
-  endPoint.setAddress('127.0.0.1');
-  endPoint.setPort(port);
-  const info = new MemberInfo();
-  info.setHttpEndPoint(endPoint);
-  info.setIsAlive(true);
-  info.setState(state);
-  return info;
+  const endPoint = new EndPoint().setAddress('127.0.0.1').setPort(port);
+  return new MemberInfo().setHttpEndPoint(endPoint).setIsAlive(true).setState(state);
 };
 
 /**
@@ -37,9 +31,7 @@ export function addIdentity(
   { followers = 0, version = '24.10.9' }: Pick<StandInOptions, 'followers' | 'version'>,
 ): void {
   const getSupportedMethods = (_call: unknown, callback: sendUnaryData<object>): void => {
-    const methods = new SupportedMethods();
-    methods.setEventStoreServerVersion(version);
-    callback(null, methods);
+    callback(null, new SupportedMethods().setEventStoreServerVersion(version));
   };
   const read = (_call: unknown, callback: sendUnaryData<object>): void => {
     count();

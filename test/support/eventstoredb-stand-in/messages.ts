@@ -13,11 +13,8 @@ const TOMBSTONE_REVISION = '9223372036854775807';
 export const nameOf = (identifier: InstanceType<typeof StreamIdentifier> | undefined): string =>
   Buffer.from(identifier?.getStreamName_asU8() ?? []).toString('utf8');
 
-export const identifierOf = (stream: string) => {
-  const identifier = new StreamIdentifier();
-  identifier.setStreamName(Uint8Array.from(Buffer.from(stream, 'utf8')));
-  return identifier;
-};
+export const identifierOf = (stream: string) =>
+  new StreamIdentifier().setStreamName(Uint8Array.from(Buffer.from(stream, 'utf8')));
 
 type ProposedMessage = InstanceType<
   typeof streamsPb.AppendReq.ProposedMessage | typeof streamsPb.BatchAppendReq.ProposedMessage
@@ -36,9 +33,7 @@ export const proposedOf = (stream: string, message: ProposedMessage): Proposed =
 
 export function messageOf(event: Stored): InstanceType<typeof ReadResp> {
   const recorded = new ReadResp.ReadEvent.RecordedEvent();
-  const id = new UUID();
-  id.setString(event.id);
-  recorded.setId(id);
+  recorded.setId(new UUID().setString(event.id));
   recorded.setStreamIdentifier(identifierOf(event.stream));
   recorded.setStreamRevision(
     event.type === '$streamDeleted' ? TOMBSTONE_REVISION : String(event.revision),
@@ -50,10 +45,6 @@ export function messageOf(event: Stored): InstanceType<typeof ReadResp> {
   recorded.getMetadataMap().set('created', String(BigInt(event.created) * TICKS_PER_MS));
   recorded.setData(event.data);
   recorded.setCustomMetadata(event.metadata);
-  const read = new ReadResp.ReadEvent();
-  read.setEvent(recorded);
-  read.setCommitPosition(String(event.position));
-  const message = new ReadResp();
-  message.setEvent(read);
-  return message;
+  const read = new ReadResp.ReadEvent().setEvent(recorded);
+  return new ReadResp().setEvent(read.setCommitPosition(String(event.position)));
 }

@@ -84,11 +84,9 @@ export function makeReads(
 
   function responseRead(call: ReadCall, page: Stored[] | undefined, isCut: boolean): void {
     if (page === undefined) {
-      const missing = new ReadResp.StreamNotFound();
-      missing.setStreamIdentifier(call.request.getOptions()?.getStream()?.getStreamIdentifier());
-      const message = new ReadResp();
-      message.setStreamNotFound(missing);
-      call.write(message);
+      const identifier = call.request.getOptions()?.getStream()?.getStreamIdentifier();
+      const missing = new ReadResp.StreamNotFound().setStreamIdentifier(identifier);
+      call.write(new ReadResp().setStreamNotFound(missing));
     }
     for (const event of page?.slice(0, isCut ? CUT_EVENTS : undefined) ?? []) {
       count('sent');
@@ -101,9 +99,7 @@ export function makeReads(
     const matches = filterOf(request);
     const position = request.getAll()?.getPosition();
     const after = position === undefined ? -1n : BigInt(position.getCommitPosition());
-    const confirmation = new ReadResp();
-    confirmation.setConfirmation(new ReadResp.SubscriptionConfirmation());
-    call.write(confirmation);
+    call.write(new ReadResp().setConfirmation(new ReadResp.SubscriptionConfirmation()));
     const send = (event: Stored): void => {
       if (!matches(event)) return;
       count('sent');
