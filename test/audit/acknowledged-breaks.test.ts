@@ -6,13 +6,13 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { hashOf } from '../../shared/event-store/chain.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { runCli } from '../support/cli.ts';
-import { openInProcess, SECRET } from '../support/in-process.ts';
 import {
   AT_SERVER,
   exportAndVerify,
   openServerService,
   type ServerService,
 } from '../support/server-service.ts';
+import { openInProcess, SECRET } from '../support/service-in-process.ts';
 import { openRows } from '../support/tampering.ts';
 import { until } from '../support/until.ts';
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { readBreakLine } from '../../audit/export-lines.ts';
 import { GENESIS_HASH, hashOf, linkLog } from '../../shared/event-store/chain.ts';
 import { eventsOf, NDJSON, openAuditStory } from '../support/audit-story.ts';
-import { expectError, idOf } from '../support/in-process.ts';
+import { expectError, idOf } from '../support/service-in-process.ts';
 import { openRows, type Rows } from '../support/tampering.ts';
 
 const { service, read, own, other, story, stop } = await openAuditStory();

@@ -6,7 +6,7 @@ import { streamOf } from '../../shared/payment/payment-events.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 import { openAuditStory } from '../support/audit-story.ts';
 import { runCli } from '../support/cli.ts';
-import { token } from '../support/in-process.ts';
+import { token } from '../support/service-in-process.ts';
 
 const { service, story, stop } = await openAuditStory();
 afterAll(() => stop());

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { openAuditStory, type TimelineEvent } from '../support/audit-story.ts';
-import { expectError, idOf, leaveUnresolved } from '../support/in-process.ts';
 import {
   appendPayment,
   authorized,
@@ -14,6 +13,7 @@ import {
   operationId,
   outcomeConfirmed,
 } from '../support/payment-events.ts';
+import { expectError, idOf, leaveUnresolved } from '../support/service-in-process.ts';
 import { openRows, rewritten } from '../support/tampering.ts';
 
 /** `story` is authorized 2500, captured 1500, refunded 500. */

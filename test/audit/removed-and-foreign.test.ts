@@ -7,7 +7,6 @@ import { streamOf } from '../../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { runCli } from '../support/cli.ts';
-import { signToken } from '../support/in-process.ts';
 import { shareOf } from '../support/long-run-share.ts';
 import {
   AT_SERVER,
@@ -15,6 +14,7 @@ import {
   openServerService,
   type ServerService,
 } from '../support/server-service.ts';
+import { signToken } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 const DELETED = 'deleted at the server of the event store';

@@ -13,7 +13,7 @@ import {
   expectResponseHeaders,
   idOf,
   leaveUnresolved,
-} from '../support/in-process.ts';
+} from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 /** `story` is authorized 2500, captured 1500, refunded 500. */

@@ -12,7 +12,8 @@ import {
   paymentsOfLog,
 } from '../support/ledger-and-log.ts';
 import { shareOf } from '../support/long-run-share.ts';
-import { type Service, unresolvedIn } from '../support/service.ts';
+import { unresolvedIn } from '../support/service-client.ts';
+import type { Service } from '../support/service-processes.ts';
 import { type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';

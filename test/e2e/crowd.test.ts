@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
-import { PAYMENTS } from '../support/in-process.ts';
 import { testOfLongRun, timesOf } from '../support/long-run-share.ts';
-import { type Service, startService } from '../support/service.ts';
+import { PAYMENTS } from '../support/service-in-process.ts';
+import { type Service, startService } from '../support/service-processes.ts';
 import { CROWDED_MS_MAX, HANGS_MS } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 

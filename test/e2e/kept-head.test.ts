@@ -3,11 +3,10 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { runCli } from '../support/cli.ts';
-import { APPROVED, PAYMENTS, payment } from '../support/in-process.ts';
 import { shareOf, timesOf } from '../support/long-run-share.ts';
 import { expectOneLine, rejection } from '../support/refused-start.ts';
-import { type Service, startService } from '../support/service.ts';
-import { startServiceHere } from '../support/service-here.ts';
+import { APPROVED, PAYMENTS, payment, startInProcess } from '../support/service-in-process.ts';
+import { type Service, startService } from '../support/service-processes.ts';
 import { openRows, type Row, rewritten } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -101,7 +100,7 @@ describe('a log after its last seal', () => {
         stderr: expect.stringMatching(REASON),
       });
       rmSync(headFile());
-      await using again = await startServiceHere({ dataDir, env });
+      await using again = await startInProcess({ dataDir, env });
       expect((await again.get('/health/ready')).status).toBe(200);
       await again[Symbol.asyncDispose]();
       expect(keptPosition()).toBeUndefined();

@@ -7,6 +7,7 @@ import type { AttentionItem, AttentionReason } from '../../command-api/attention
 import { checkpointAtStart } from '../../projector/relay/checkpoint.ts';
 import { hashOf } from '../../shared/event-store/chain.ts';
 import { runCli } from '../support/cli.ts';
+import { backUp, putBack } from '../support/put-back.ts';
 import {
   expectError,
   type InProcess,
@@ -18,8 +19,7 @@ import {
   SECRET,
   signToken,
   token,
-} from '../support/in-process.ts';
-import { backUp, putBack } from '../support/put-back.ts';
+} from '../support/service-in-process.ts';
 import { openRows } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { TEST_CARDS } from '../../provider-simulator/test-cards.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
+import { providerHere } from '../support/provider-here.ts';
 import {
   expectError,
   idOf,
@@ -13,8 +14,7 @@ import {
   PAYMENTS,
   payment,
   storedTexts,
-} from '../support/in-process.ts';
-import { providerHere } from '../support/provider-here.ts';
+} from '../support/service-in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 

@@ -5,15 +5,15 @@
 import { afterAll, expect, test } from '@jest/globals';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { startStandIn } from '../support/eventstoredb-stand-in.ts';
+import { randomOf } from '../support/random.ts';
+import { noPairs, type PairLine, writePairs } from '../support/read-your-writes.ts';
 import {
   type CommandResponse,
   idOf,
   openInProcess,
   PAYMENTS,
   SECRET,
-} from '../support/in-process.ts';
-import { randomOf } from '../support/random.ts';
-import { noPairs, type PairLine, writePairs } from '../support/read-your-writes.ts';
+} from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 const MANY = 24;

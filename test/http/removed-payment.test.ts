@@ -14,7 +14,7 @@ import {
   SECRET,
   signToken,
   token,
-} from '../support/in-process.ts';
+} from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 type LogEntry = { paymentId?: string; revision: number; position: string };

@@ -5,18 +5,18 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import {
+  acknowledge as acknowledgeAhead,
+  backUp as backUpLog,
+  putBack,
+} from '../support/put-back.ts';
+import {
   type CommandResponse,
   expectError,
   type InProcess,
   idOf,
   openInProcess,
   token,
-} from '../support/in-process.ts';
-import {
-  acknowledge as acknowledgeAhead,
-  backUp as backUpLog,
-  putBack,
-} from '../support/put-back.ts';
+} from '../support/service-in-process.ts';
 
 let service: InProcess;
 

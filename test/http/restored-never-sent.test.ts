@@ -5,6 +5,8 @@
  */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { NotSent } from '../../command-api/provider/port.ts';
+import { shareOf } from '../support/long-run-share.ts';
+import { acknowledge, backUp, putBack } from '../support/put-back.ts';
 import {
   type CommandResponse,
   expectError,
@@ -15,9 +17,7 @@ import {
   openInProcess,
   signToken,
   token,
-} from '../support/in-process.ts';
-import { shareOf } from '../support/long-run-share.ts';
-import { acknowledge, backUp, putBack } from '../support/put-back.ts';
+} from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 let service: InProcess;

@@ -8,7 +8,6 @@ import { registerQueryApi } from '../../query-api/routes.ts';
 import { expectedAfter } from '../../shared/event-store/codec.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openApp, SECRET, token } from '../support/in-process.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import {
   appendPayment,
@@ -20,6 +19,7 @@ import {
 } from '../support/payment-events.ts';
 import { paymentLogOver } from '../support/payment-log.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
+import { openApp, SECRET, token } from '../support/service-in-process.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';

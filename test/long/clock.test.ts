@@ -4,9 +4,9 @@
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { unresolvedOperations } from '../../shared/payment/state.ts';
-import { type CommandResponse, idOf } from '../support/in-process.ts';
 import { type Entry, entriesOfEvents } from '../support/ledger-and-log.ts';
 import { randomOf } from '../support/random.ts';
+import { type CommandResponse, idOf } from '../support/service-in-process.ts';
 import {
   type CommandProcess,
   openTwoCommandProcesses,

@@ -6,8 +6,8 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { pause } from '../../shared/runtime/back-off.ts';
-import { startService } from '../support/service.ts';
-import { startServiceHere } from '../support/service-here.ts';
+import { startInProcess } from '../support/service-in-process.ts';
+import { startService } from '../support/service-processes.ts';
 import { until } from '../support/until.ts';
 import {
   ALLOW_LOOPBACK,
@@ -317,7 +317,7 @@ describe('what it costs another merchant that a provider is slow to say', () => 
   const FOUND_MS_MAX = 3_000;
 
   test('payments that wait for their shoppers delay no recovery', async () => {
-    await using service = await startServiceHere({
+    await using service = await startInProcess({
       wrappers: {
         provider: (own) => ({
           ...own,

@@ -7,12 +7,16 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { freePort } from '../support/free-port.ts';
-import { signToken } from '../support/in-process.ts';
 import { type Random, randomOf } from '../support/random.ts';
-import { metricOf, type ServiceProcess } from '../support/service.ts';
-import { standInMongo } from '../support/stand-in-process.ts';
+import { metricOf } from '../support/service-client.ts';
+import { signToken } from '../support/service-in-process.ts';
+import {
+  type ServiceProcess,
+  standInMongo,
+  startThreeProcesses,
+  type ThreeProcesses,
+} from '../support/service-processes.ts';
 import { type TcpProxy, tcpProxy } from '../support/tcp-proxy.ts';
-import { startThreeProcesses, type ThreeProcesses } from '../support/three-processes.ts';
 import { until } from '../support/until.ts';
 
 /** How long a step stands at most before the next one, a short one and a long one by turns of chance. */

@@ -8,8 +8,8 @@ import type { LedgerEntry } from '../../command-api/provider/port.ts';
 import { startSweep } from '../../command-api/recovery/sweep.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { unresolvedOperations } from '../../shared/payment/state.ts';
-import { type CommandResponse, idOf } from '../support/in-process.ts';
 import { type Random, randomOf, SEED } from '../support/random.ts';
+import { type CommandResponse, idOf } from '../support/service-in-process.ts';
 import {
   type CommandProcess,
   openTwoCommandProcesses,

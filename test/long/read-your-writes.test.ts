@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { openInProcess, PAYMENTS, SECRET, token } from '../support/in-process.ts';
 import { appendLives } from '../support/many-payments.ts';
 import { randomOf } from '../support/random.ts';
 import {
@@ -17,7 +16,8 @@ import {
   readAgain,
   writePairs,
 } from '../support/read-your-writes.ts';
-import { startService } from '../support/service.ts';
+import { openInProcess, PAYMENTS, SECRET, token } from '../support/service-in-process.ts';
+import { startService } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const WRITERS = 16;

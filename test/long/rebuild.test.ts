@@ -4,12 +4,18 @@
  */
 import { expect, test } from '@jest/globals';
 import { describeUnless } from '../support/describe-driver.ts';
-import { payment, SECRET, signToken, token } from '../support/in-process.ts';
 import { paymentsOfLog } from '../support/ledger-and-log.ts';
 import { randomOf } from '../support/random.ts';
-import { type Body, runCliProcess, type Service, startService } from '../support/service.ts';
+import type { Body } from '../support/service-client.ts';
+import { payment, SECRET, signToken, token } from '../support/service-in-process.ts';
+import {
+  noThreeProcesses,
+  runCliProcess,
+  type Service,
+  startService,
+  startThreeProcesses,
+} from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { noThreeProcesses, startThreeProcesses } from '../support/three-processes.ts';
 import { until } from '../support/until.ts';
 import { type Acknowledged, newWork, startWriters, type Work } from '../support/writers.ts';
 

@@ -3,11 +3,11 @@ import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { freePort } from '../support/free-port.ts';
-import { payment, SECRET, token } from '../support/in-process.ts';
 import { entriesOfLedger, expectLedgerMatchesLog } from '../support/ledger-and-log.ts';
 import { type Random, randomOf } from '../support/random.ts';
+import type { Body } from '../support/service-client.ts';
+import { payment, SECRET, token } from '../support/service-in-process.ts';
 import {
-  type Body,
   LAUNCHER,
   NODE,
   runCliProcess,
@@ -15,7 +15,7 @@ import {
   spawnService,
   startService,
   untilReady,
-} from '../support/service.ts';
+} from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { HANGS_MS } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';

@@ -10,9 +10,9 @@ import payment from '../../examples/payment.json' with { type: 'json' };
 import { ferretdb } from '../../tools/engines/ferretdb.ts';
 import { describeUnless } from '../support/describe-driver.ts';
 import { freePort } from '../support/free-port.ts';
-import { signToken } from '../support/in-process.ts';
-import { metricOf } from '../support/service.ts';
-import { startThreeProcesses, type ThreeProcesses } from '../support/three-processes.ts';
+import { metricOf } from '../support/service-client.ts';
+import { signToken } from '../support/service-in-process.ts';
+import { startThreeProcesses, type ThreeProcesses } from '../support/service-processes.ts';
 import { until } from '../support/until.ts';
 import { request } from '../support/webhook-merchant.ts';
 

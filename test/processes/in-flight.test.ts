@@ -1,6 +1,6 @@
 /** gaps §7 over several processes: a call in flight elsewhere is waited for, and looked up only once it must have ended. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { expectError, idOf, locatedId, NO_RETRIES } from '../support/in-process.ts';
+import { expectError, idOf, locatedId, NO_RETRIES } from '../support/service-in-process.ts';
 import { HASTY } from '../support/time-bounds.ts';
 import {
   authorizedAt,

@@ -1,6 +1,6 @@
 /** gaps §6, §7: appends whose response is lost, appends that conflict, and the request budget. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { expectError, idOf, NO_RETRIES } from '../support/in-process.ts';
+import { expectError, idOf, NO_RETRIES } from '../support/service-in-process.ts';
 import { HASTY } from '../support/time-bounds.ts';
 import {
   authorizedAt,

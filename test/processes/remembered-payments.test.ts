@@ -1,6 +1,6 @@
 /** gaps §6: what a process remembers of a payment may be older than the event log. */
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
-import { expectError, idOf, locatedId, NO_RETRIES } from '../support/in-process.ts';
+import { expectError, idOf, locatedId, NO_RETRIES } from '../support/service-in-process.ts';
 import {
   authorizedAt,
   type CommandProcess,

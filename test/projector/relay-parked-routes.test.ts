@@ -9,11 +9,11 @@ import type { KeyDocument } from '../../shared/key-document.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { runCli } from '../support/cli.ts';
 import { expectWhole } from '../support/feed-checks.ts';
-import { openApp, signToken } from '../support/in-process.ts';
 import { appendLives } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
 import { startOver, untilHalted, untilReady } from '../support/relaying.ts';
+import { openApp, signToken } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 const LATER = 'of a later version';

@@ -13,7 +13,7 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { fileDocument } from '../../shared/key-document.ts';
 import { expectWhole } from './feed-checks.ts';
 import { appendLives, eventsOf, LIFE } from './many-payments.ts';
-import { NODE, ROOT } from './service.ts';
+import { NODE, ROOT } from './service-processes.ts';
 import { silent } from './silent-log.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';

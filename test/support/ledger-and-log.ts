@@ -13,7 +13,7 @@ import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { foldState, type PaymentState, unresolvedOperations } from '../../shared/payment/state.ts';
 import { eventsOf } from './many-payments.ts';
-import type { Body } from './service.ts';
+import type { Body } from './service-client.ts';
 import { HANGS_MS } from './time-bounds.ts';
 import type { Acknowledged } from './writers.ts';
 

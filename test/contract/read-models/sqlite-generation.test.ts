@@ -17,7 +17,7 @@ import type {
 import { openSqliteReadModels } from '../../../shared/read-models/sqlite/read-models.ts';
 import { errorFrom, failureOf } from '../../../shared/runtime/scan.ts';
 import { READ_MODEL_SECRETS } from '../../support/read-models-here.ts';
-import { NODE, ROOT } from '../../support/service.ts';
+import { NODE, ROOT } from '../../support/service-processes.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { change, readModelAt } from './opened.ts';
 
