@@ -20,7 +20,7 @@ import type { Acknowledged } from './writers.ts';
 const PAGE = 2000;
 
 /** One operation that the provider carried out, in words that ledger and log share. */
-export type Entry = `${string} ${string} ${string} ${number} ${string}`;
+type Entry = `${string} ${string} ${string} ${number} ${string}`;
 
 export type LoggedPayment = { state: PaymentState; body: string };
 
