@@ -1,4 +1,4 @@
-/** The write-ahead log of the read models is moved off the event loop, and never into another file. */
+/** The write-ahead log of the read models is never moved into another file; that of the event store is alike. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -8,7 +8,6 @@ import { openSqliteReadModels } from '../../../shared/read-models/sqlite/read-mo
 import { timesOf } from '../../support/long-run-share.ts';
 import { READ_MODEL_SECRETS } from '../../support/read-models-here.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
-import { until } from '../../support/until.ts';
 import { change, readModelAt } from './opened.ts';
 
 /** A checkpoint is due at 2,000 pages of 4 kB, each with its header: a few batches. */
@@ -40,35 +39,9 @@ const write = async (into: Pick<ReadModels, 'apply' | 'checkpoint'>, batch: stri
   );
 };
 const walBytes = (): number => statSync(`${file}-wal`).size;
-const notMoved = (): number => {
-  using db = new DatabaseSync(file, { timeout: 5000 });
-  const pages = db.prepare('PRAGMA wal_checkpoint(NOOP)').get();
-  return Number(pages?.log) - Number(pages?.checkpointed);
-};
 const writeUntilDue = async (name: string): Promise<void> => {
   for (let n = 0; n === 0 || walBytes() < DUE_BYTES; n += 1) await write(readModels, `${name}${n}`);
 };
-
-test('a log that was moved to its end is written from its start again, while batch follows batch', async () => {
-  await writeUntilDue('first');
-  const bytes: number[] = [];
-  for (let batch = 0; batch < timesOf(10, 4); batch += 1) {
-    await write(readModels, `more${batch}`);
-    bytes.push(walBytes());
-  }
-  expect(Math.max(...bytes)).toBeLessThan(2 * DUE_BYTES);
-});
-
-test('a log that a reader kept from being moved is moved once the reader has left', async () => {
-  const reader = new DatabaseSync(file, { readOnly: true });
-  reader.exec('BEGIN; SELECT count(*) FROM payment');
-  await writeUntilDue('beside');
-  await write(readModels, 'later');
-  expect(walBytes()).toBeGreaterThan(DUE_BYTES);
-  reader.close();
-  await write(readModels, 'last');
-  await until('the log is moved', () => notMoved() < DUE_PAGES);
-});
 
 const expectWhole = async (documents: number): Promise<void> => {
   expect(await readModels.checksum()).toMatchObject({ documents });
@@ -85,12 +58,4 @@ test('no log is moved into another file where a rebuild replaces the file meanwh
     await next.end();
     await expectWhole(BATCH);
   }
-});
-
-test('after the close no checkpoint goes on, and the file is whole without its log', async () => {
-  await writeUntilDue('first');
-  await readModels.close();
-  expect(() => statSync(`${file}-wal`)).toThrow('ENOENT');
-  readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS });
-  expect(notMoved()).toBe(0);
 });
