@@ -2,7 +2,7 @@
 import { expect, test } from '@jest/globals';
 import { settings } from '../../shared/runtime/settings/table.ts';
 import { SUBSCRIBABLE_TYPES } from '../../shared/webhooks/message.ts';
-import { projectFiles, textOf } from '../support/project-files.ts';
+import { textOf } from '../support/project-files.ts';
 
 const sectionOf = (page: string, title: string): string =>
   textOf(`docs/${page}.md`).split(`## ${title}\n`)[1]?.split(/^## /m)[0] ?? '';
@@ -27,10 +27,4 @@ test('the page about backups names each file of one', () => {
 test('the page about webhooks says when each type of message is sent', () => {
   const section = sectionOf('webhooks', 'What is sent');
   expect(missing(section, SUBSCRIBABLE_TYPES)).toEqual([]);
-});
-
-test('no page has the MongoDB database emptied: it holds how far topics and webhooks are, too', () => {
-  const emptied = /empt(y|ies|ied) the (MongoDB )?database|remove `payments_read-models`/i;
-  const pages = projectFiles.filter((path) => path.endsWith('.md'));
-  expect(pages.filter((path) => emptied.test(textOf(path)))).toEqual([]);
 });
