@@ -8,7 +8,6 @@ import { readHeadFile, readSealingKey } from '../../projector/seals/key.ts';
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { publicKeyOf } from '../../shared/event-store/seals.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import {
   type Change,
@@ -245,32 +244,4 @@ test('a projector that stands by seals nothing', async () => {
   await second.caughtUp();
   await second.stop();
   expect(await log.store().lastRevision(SEALS_STREAM)).toBe(1);
-});
-
-describe('a payment whose stream was deleted and scavenged while the service ran', () => {
-  test.each(['softDelete', 'tombstone'] as const)('%s: is named by a verification', async (how) => {
-    const log = await opened();
-    await log.fill(payments(0, 5));
-    const following = await log.follow();
-    running.add(following);
-    await following.caughtUp();
-    log.remove(how, streamOf('pay_00002'));
-    await following.stop();
-    const verified = await verifyOf(log.store(), log.readModels(), undefined);
-    const [seal] = await log.store().readStream(SEALS_STREAM);
-    expect(verified).toMatchObject({ finding: 'BROKEN', missingPayments: ['pay_00002'] });
-    const deleted = 'deleted at the server of the event store';
-    expect(verified.breaks?.named).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({
-          position: seal?.position,
-          reason: expect.stringMatching(/^the log is not the one that was sealed at/),
-        }),
-        expect.objectContaining({ stream: streamOf('pay_00002'), reason: deleted }),
-      ]),
-    );
-    await log.fill(payments(5, 1));
-    await log.followAndSeal();
-    expect(await log.store().lastRevision(SEALS_STREAM)).toBe(1);
-  });
 });

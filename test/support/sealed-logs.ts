@@ -179,11 +179,6 @@ export const openSealedLog = async () => {
     },
     /** For EVENTSTOREDB_URL. */
     url: standIn.url,
-    /** Deletes a stream at the server while the service runs, and scavenges. */
-    remove: (how: 'softDelete' | 'tombstone', stream: string): void => {
-      standIn[how](stream);
-      standIn.scavenge();
-    },
     /** While the service is stopped. */
     rewrite: async (change: Change): Promise<void> => {
       await store.close();
