@@ -184,7 +184,7 @@ const surviveDeath = async (death: Death): Promise<void> => {
   }
 };
 
-const FIRST = 'stripe, in time: sale: after provider, then recovery: before append outcome';
+const FIRST = 'stripe, in time: sale: after provider';
 const deaths = DEATHS.toSorted((one) => (nameOf(one) === FIRST ? -1 : 0));
 
 test.each(shareOf(deaths, 1).map((death) => [nameOf(death), death] as const))(
