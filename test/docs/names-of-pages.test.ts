@@ -1,7 +1,11 @@
 /** Tables that an operator or a merchant relies on name everything that there is. */
+
 import { expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import tried from '../../docs/engines-tried.json' with { type: 'json' };
 import { settings } from '../../shared/runtime/settings/table.ts';
 import { SUBSCRIBABLE_TYPES } from '../../shared/webhooks/message.ts';
+import { withTable } from '../../tools/engines/tried.ts';
 import { textOf } from '../support/project-files.ts';
 
 const sectionOf = (page: string, title: string): string =>
@@ -27,4 +31,31 @@ test('the page about backups names each file of one', () => {
 test('the page about webhooks says when each type of message is sent', () => {
   const section = sectionOf('webhooks', 'What is sent');
   expect(missing(section, SUBSCRIBABLE_TYPES)).toEqual([]);
+});
+
+test('the page shows each run, as it was printed, and no other', () => {
+  const page = textOf('docs/reliability.md');
+  expect(withTable(page, tried)).toBe(page);
+  const [first, ...others] = tried;
+  expect(first?.suites).toMatch(/^\d+ passed, \d+ failed, \d+ skipped$/);
+  expect(withTable(page, others)).not.toBe(page);
+});
+
+test('the page names the engines that the compose files start', () => {
+  const named = ['docker-compose.yml', 'docker-compose.kurrentdb.yml'].flatMap((file) => {
+    const { services } = parse(textOf(file), {
+      merge: true,
+      customTags: [
+        { tag: '!override', collection: 'map', resolve: (map) => map },
+        { tag: '!override', collection: 'seq', resolve: (seq) => seq },
+      ],
+    });
+    return ['eventstoredb', 'mongodb', 'kafka'].flatMap((name) => services[name]?.image ?? []);
+  });
+  const page = textOf('docs/several-processes.md');
+  expect(named).toHaveLength(4);
+  for (const image of named) {
+    const [, version = ''] = /:([0-9.]+)/.exec(image) ?? [];
+    expect(page).toContain(version);
+  }
 });
