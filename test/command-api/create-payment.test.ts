@@ -1,5 +1,6 @@
 /** POST /api/v1/payments: every row of the interface's error table, and every test card. */
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { testOfLongRun } from '../support/long-run-share.ts';
 import {
   APPROVED,
   CREATED_ID,
@@ -12,8 +13,7 @@ import {
   payment,
   rememberToken,
   token,
-} from '../support/in-process.ts';
-import { testOfLongRun } from '../support/long-run-share.ts';
+} from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 const service = await openInProcess({ MAX_AMOUNT: '500000' });

@@ -3,14 +3,14 @@ import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { createIdentities, createIdsUnder } from '../../shared/http/idempotency.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { timesOf } from '../support/long-run-share.ts';
 import {
   type CommandResponse,
   idOf,
   locatedId,
   NO_RETRIES,
   SECRET,
-} from '../support/in-process.ts';
-import { timesOf } from '../support/long-run-share.ts';
+} from '../support/service-in-process.ts';
 import {
   type CommandProcess,
   kindsOf,

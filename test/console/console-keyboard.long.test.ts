@@ -12,7 +12,7 @@ import {
   type Seeded,
   seedPayments,
 } from '../support/console-world.ts';
-import { idOf, leaveUnresolved } from '../support/in-process.ts';
+import { idOf, leaveUnresolved } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 type Focused = {

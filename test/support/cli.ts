@@ -5,7 +5,7 @@
  */
 import { PassThrough } from 'node:stream';
 import { runCommandLine } from '../../cli/run.ts';
-import { cleanEnv } from './service.ts';
+import { cleanEnv } from './service-processes.ts';
 
 export type CliRun = { code: number; stdout: string; stderr: string };
 

@@ -14,7 +14,7 @@ import { newPaymentId } from '../../shared/runtime/ids.ts';
 import { freePort } from '../support/free-port.ts';
 import { appendPayment, authorized, created } from '../support/payment-events.ts';
 import { randomOf } from '../support/random.ts';
-import { NODE, ROOT, runCliProcess, startService } from '../support/service.ts';
+import { NODE, ROOT, runCliProcess, startService } from '../support/service-processes.ts';
 import { until } from '../support/until.ts';
 import {
   ALLOW_LOOPBACK,
