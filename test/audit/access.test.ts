@@ -1,7 +1,7 @@
 /** What an auditor of one merchant may read (A2; docs/audit.md). */
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { eventsOf, NDJSON, openAuditStory } from '../support/audit-story.ts';
-import { expectError, idOf, timeless, token } from '../support/in-process.ts';
+import { expectError, idOf, timeless, token } from '../support/service-in-process.ts';
 
 /** `story` is authorized 2500, captured 1500, refunded 500. */
 const { service, read, story, own, other, stop } = await openAuditStory();

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { NOT_GOOD } from '../../audit/manifest.ts';
 import { expectError, expectOutput, runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
-import { NODE, ROOT } from '../support/service.ts';
-import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
+import { type StartedInProcess, startInProcess } from '../support/service-in-process.ts';
+import { NODE, ROOT } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { STOP_MS_MAX } from '../support/time-bounds.ts';
 import { until, within } from '../support/until.ts';
@@ -18,11 +18,10 @@ const example = (name: string): object =>
 
 const { path: folder, remove } = temporaryFolder();
 let port: number;
-let service: ServiceHere;
+let service: StartedInProcess;
 let story: string;
 
-const start = () =>
-  startServiceHere({ dataDir: join(folder, 'data'), env: { PORT: String(port) } });
+const start = () => startInProcess({ dataDir: join(folder, 'data'), env: { PORT: String(port) } });
 const cli = (...args: string[]) =>
   runCli(args, { DATA_DIR: join(folder, 'data'), PORT: String(port) });
 const pay = async (): Promise<string> =>

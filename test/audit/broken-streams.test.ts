@@ -6,8 +6,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { readBreakLine } from '../../audit/export-lines.ts';
 import { GENESIS_HASH, hashOf, linkLog } from '../../shared/event-store/chain.ts';
+import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
+import { newEventId } from '../../shared/runtime/ids.ts';
 import { eventsOf, NDJSON, openAuditStory } from '../support/audit-story.ts';
-import { expectError, idOf } from '../support/in-process.ts';
+import { runCli } from '../support/cli.ts';
+import { expectError, idOf, token } from '../support/service-in-process.ts';
 import { openRows, type Rows } from '../support/tampering.ts';
 
 const { service, read, own, other, story, stop } = await openAuditStory();
@@ -171,5 +175,34 @@ describe('the pages and exports of the log', () => {
       text: 'no "JSON"\n at all',
     });
     expect(readBreakLine(broken)).toEqual(page.broken);
+  });
+});
+
+describe('M5: a refund that another program appended again, all hashes right', () => {
+  let env: Record<string, string>;
+  beforeAll(async () => {
+    await service.restart(async (dataDir) => {
+      const store = await openSqliteEventStore({ file: join(dataDir, 'events.sqlite') });
+      const last = (await store.readStream(streamOf(story))).at(-1);
+      if (last === undefined) throw new Error('the story has no events');
+      const { id: _, ...again } = last;
+      await store.append(last.stream, last, [{ ...again, id: newEventId() }]);
+      await store.close();
+    });
+    env = {
+      PAYMENTS_URL: await service.listen(),
+      PAYMENTS_TOKEN: await token('*', 'audit:read ops:admin'),
+    };
+  });
+
+  test.each([
+    [['reconcile'], 'differ'],
+    [['reconcile', story], 'cannot be compared'],
+    [['verify', story], 'no intent of its operation'],
+    [['verify', '--read-models'], story],
+  ])('%j ends with 3', async (args, text) => {
+    const { code, stdout, stderr } = await runCli(args, env);
+    expect(stdout + stderr).toContain(text);
+    expect(code).toBe(3);
   });
 });

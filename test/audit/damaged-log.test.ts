@@ -8,7 +8,13 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { runCli } from '../support/cli.ts';
-import { expectError, type InProcess, idOf, openInProcess, token } from '../support/in-process.ts';
+import {
+  expectError,
+  type InProcess,
+  idOf,
+  openInProcess,
+  token,
+} from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 jest.setTimeout(120_000);

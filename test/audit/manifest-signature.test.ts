@@ -8,7 +8,7 @@ import { NOT_GOOD, signatureOf } from '../../audit/manifest.ts';
 import { hashOf, linkLog } from '../../shared/event-store/chain.ts';
 import { ROUTES } from '../../shared/http/route-table.ts';
 import { runCli } from '../support/cli.ts';
-import { type InProcess, openInProcess, SECRET, token } from '../support/in-process.ts';
+import { type InProcess, openInProcess, SECRET, token } from '../support/service-in-process.ts';
 import { openRows, rewritten } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';

@@ -4,10 +4,10 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { runCli } from '../support/cli.ts';
-import { signToken } from '../support/in-process.ts';
 import { shareOf } from '../support/long-run-share.ts';
 import {
   AT_SERVER,
@@ -15,6 +15,7 @@ import {
   openServerService,
   type ServerService,
 } from '../support/server-service.ts';
+import { expectError, idOf, PAYMENTS, signToken } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 const DELETED = 'deleted at the server of the event store';
@@ -154,6 +155,57 @@ describe.each(shareOf(CASES, 5))('after $name', ({ settings, done, before, ofPay
     expect(stdout).toMatch(/ LOG_BROKEN +The event log is not .* payments verify --all /);
     expect(stderr).not.toContain('Nothing is wrong');
   });
+});
+
+test('what was removed is never answered as if it had never been, and no provider is asked about it', async () => {
+  await using at = await openServerService();
+  const { service, standIn } = at;
+  const sale = (key: string) => service.create({ captureNow: true }, { key });
+  const sold = idOf(await sale('sold'));
+  standIn.softDelete(streamOf(sold));
+  await at.parked(1);
+  const expectBarred = async (): Promise<void> => {
+    const before = await service.ledger();
+    for (const response of [
+      await service.get(sold),
+      await service.change('refund', sold, { refundAmount: 100 }, { key: 'refund' }),
+      await service.change('void', sold),
+      await sale('sold'),
+    ]) {
+      const details = [expect.stringContaining('an operator has to look at it')];
+      expectError(response, 503, 'SERVICE_UNAVAILABLE', details);
+      expect(response.headers['retry-after']).toBe('30');
+    }
+    expect(await service.ledger()).toEqual(before);
+  };
+  await expectBarred();
+  const scope = 'payments:read payments:write audit:read';
+  const foreign = { token: await signToken({ merchant_id: 'm_2', sub: 'auditor', scope }) };
+  expect((await service.get(sold, foreign)).status).toBe(404);
+  expect((await service.change('refund', sold, {}, foreign)).status).toBe(404);
+  const { payments } = (await service.ask('GET', PAYMENTS)).json;
+  expect(payments).toMatchObject([{ paymentId: sold }, {}, {}]);
+  const own = idOf(await service.create({}, foreign));
+  type Entry = { paymentId: string; revision: number; position: string };
+  const { events } = (await at.ask('GET', '/audit/v1/events?limit=1000')).json;
+  const second = (events as Entry[]).find((one) => one.paymentId === sold && one.revision === 1);
+  // Another merchant reads on from between two of its events.
+  const from = `/audit/v1/events?from=${second?.position}`;
+  const page = await service.ask('GET', from, undefined, foreign);
+  const seen = (page.json.events as Entry[]).map(({ paymentId }) => paymentId);
+  expect(new Set(seen)).toEqual(new Set([own]));
+
+  standIn.scavenge();
+  await service.restart();
+  await expectBarred();
+  // The provider holds what the log lost, and yet the log is no older copy.
+  expect((await sale('after')).status).toBe(200);
+  standIn.softDelete(SEALS_STREAM);
+  const { status, headers } = await service.ask('GET', '/audit/v1/events', undefined, {
+    token: await signToken({ merchant_id: '*', sub: 'auditor', scope: 'audit:read' }),
+    headers: { accept: 'application/x-ndjson' },
+  });
+  expect([status, headers['export-guarantee']]).toEqual([200, 'stream']);
 });
 
 test('an auditor is told why also after a restart, which has seen nothing of a soft delete', async () => {

@@ -9,7 +9,7 @@ import {
   expectResponseHeaders,
   idOf,
   leaveUnresolved,
-} from '../support/in-process.ts';
+} from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 /** `story` is authorized 2500, captured 1500, refunded 500. */
@@ -367,7 +367,6 @@ describe('docs/audit.md: the event log', () => {
     [`/export?payment=a.b`, 'payment must be 1 to 32 characters of A-Z, a-z, 0-9, _ and -'],
     ['/export?payment=pay_1&limit=3', 'payment is whole: no range can be given beside it'],
     ['/export?from=nowhere', 'from must be start or a position of the log'],
-    ['/export?colour=blue', 'a parameter of another name is not known here'],
   ])('%s is 400, and records nothing', async (path, detail) => {
     const before = (await read('/events?limit=1000')).json.next;
     expectError(await read(path, all), 400, 'INVALID_REQUEST', [detail]);
@@ -425,9 +424,7 @@ describe('docs/audit.md: malformed parameters', () => {
       'amount is not for void, which releases the whole authorization',
     ],
     ['/events?from=here', 'from must be start or a position of the log'],
-    ['/events/stream?from=99999', 'from must be start, now or a position of the log'],
     ['/verify?manifest=e30', 'manifest must be a manifest in base64url'],
-    ['/verify?position=1', 'a parameter of another name is not known here'],
   ])('400: %s', async (route, detail) => {
     expectError(await read(at(route)), 400, 'INVALID_REQUEST', [detail]);
   });

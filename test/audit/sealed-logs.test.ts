@@ -1,4 +1,4 @@
-/** One proof over the whole log, by the same words on SQLite and on EventStoreDB. */
+/** One proof over the whole log on EventStoreDB; seals.test.ts has that of SQLite. */
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { readHeadFile, readSealingKey } from '../../audit/seals/key.ts';
@@ -7,13 +7,10 @@ import { readManifest } from '../../cli/export-file.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { LogMisfit } from '../../shared/subscription/errors.ts';
-import { shareOf } from '../support/long-run-share.ts';
 import {
   type Change,
-  type ENGINES,
   type Following,
   ofAnotherMerchant,
   openSealedLog,
@@ -29,8 +26,8 @@ const payments = (from: number, count: number): string[] =>
 
 const logs = new Set<SealedLog>();
 const running = new Set<Following>();
-const opened = async (name: keyof typeof ENGINES): Promise<SealedLog> => {
-  const log = await openSealedLog(name);
+const opened = async (): Promise<SealedLog> => {
+  const log = await openSealedLog();
   logs.add(log);
   return log;
 };
@@ -55,13 +52,10 @@ const noting = (store: EventStore) => {
   return { store: { ...store, readAll, subscribe }, afters };
 };
 
-/** First the one that seals.test.ts does not have. */
-const NAMES = ['eventstoredb (stand-in)', 'sqlite'] as const;
-
-describe.each(shareOf(NAMES, 1))('on %s', (name) => {
+describe('a sealed log', () => {
   let log: SealedLog;
   beforeEach(async () => {
-    log = await opened(name);
+    log = await opened();
   });
   const follow = async (store?: EventStore): Promise<Following> => {
     const following = await log.follow(store);
@@ -93,7 +87,7 @@ describe.each(shareOf(NAMES, 1))('on %s', (name) => {
     const verified = await verify();
     expect(verified).toMatchObject({
       finding: 'INTACT',
-      guarantee: name === 'sqlite' ? 'log' : 'sealed',
+      guarantee: 'sealed',
       events: 37,
       head: { logHash: expect.stringMatching(/^\w{64}$/) },
       sealed: { seals: 1, position: await positionAt(30), eventsAfter: 6 },
@@ -217,7 +211,7 @@ describe.each(shareOf(NAMES, 1))('on %s', (name) => {
       ...(await log.store().readAll(null, 100)).map(({ position }) => position),
     ];
     expect(afters.filter((after) => places.indexOf(after) < places.indexOf(sealed))).toEqual([]);
-    if (name !== 'sqlite') expect(afters).toContain(sealed);
+    expect(afters).toContain(sealed);
     expect(await verify()).toMatchObject({
       finding: 'INTACT',
       sealed: { seals: 2, eventsAfter: 0 },
@@ -235,7 +229,7 @@ describe.each(shareOf(NAMES, 1))('on %s', (name) => {
 });
 
 test('a projector that stands by seals nothing', async () => {
-  const log = await opened('eventstoredb (stand-in)');
+  const log = await opened();
   await log.fill(payments(0, 3));
   const first = await log.follow();
   await first.caughtUp();
@@ -250,32 +244,4 @@ test('a projector that stands by seals nothing', async () => {
   await second.caughtUp();
   await second.stop();
   expect(await log.store().lastRevision(SEALS_STREAM)).toBe(1);
-});
-
-describe('a payment whose stream was deleted and scavenged while the service ran', () => {
-  test.each(['softDelete', 'tombstone'] as const)('%s: is named by a verification', async (how) => {
-    const log = await opened('eventstoredb (stand-in)');
-    await log.fill(payments(0, 5));
-    const following = await log.follow();
-    running.add(following);
-    await following.caughtUp();
-    log.remove?.(how, streamOf('pay_00002'));
-    await following.stop();
-    const verified = await verifyOf(log.store(), log.readModels(), undefined);
-    const [seal] = await log.store().readStream(SEALS_STREAM);
-    expect(verified).toMatchObject({ finding: 'BROKEN', missingPayments: ['pay_00002'] });
-    const deleted = 'deleted at the server of the event store';
-    expect(verified.breaks?.named).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({
-          position: seal?.position,
-          reason: expect.stringMatching(/^the log is not the one that was sealed at/),
-        }),
-        expect.objectContaining({ stream: streamOf('pay_00002'), reason: deleted }),
-      ]),
-    );
-    await log.fill(payments(5, 1));
-    await log.followAndSeal();
-    expect(await log.store().lastRevision(SEALS_STREAM)).toBe(1);
-  });
 });

@@ -1,6 +1,6 @@
 /** A live stream ends with its token, and its client goes on with another one (docs/audit.md). */
 import { expect, test } from '@jest/globals';
-import { type InProcess, openInProcess, signToken } from '../support/in-process.ts';
+import { type InProcess, openInProcess, signToken } from '../support/service-in-process.ts';
 import { AWAITED_MS } from '../support/time-bounds.ts';
 
 const STREAM = '/audit/v1/events/stream';

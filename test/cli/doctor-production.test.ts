@@ -6,7 +6,7 @@ import { walkProduction } from '../../cli/doctor-production.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { runCli } from '../support/cli.ts';
 import { blockOf, paste, settingsOf } from '../support/production-page.ts';
-import { startServiceHere } from '../support/service-here.ts';
+import { startInProcess } from '../support/service-in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const folder = temporaryFolder();
@@ -96,7 +96,7 @@ test('an address without TLS on another machine is one line', async () => {
 });
 
 test('against the service of `npm start` it names what is missing, exit code 1, and what a person sees to', async () => {
-  await using service = await startServiceHere();
+  await using service = await startInProcess();
   const env = { DATA_DIR: service.dataDir, PORT: String(service.port) };
   const walked = await runCli(['doctor', '--production'], env);
   expect(walked.code).toBe(1);

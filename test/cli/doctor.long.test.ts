@@ -2,7 +2,7 @@
 import { expect, test } from '@jest/globals';
 import { runCli } from '../support/cli.ts';
 import { startMongoStandIn } from '../support/mongodb-stand-in.ts';
-import { startThreeProcesses } from '../support/three-processes.ts';
+import { startThreeProcesses } from '../support/service-processes.ts';
 import { until } from '../support/until.ts';
 
 test('a broker that is away, and a projector that is, are findings', async () => {

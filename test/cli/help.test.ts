@@ -6,7 +6,7 @@ import { buildProgram } from '../../cli/run.ts';
 import { VERSION } from '../../shared/runtime/version.ts';
 import { runCli } from '../support/cli.ts';
 import { shareOf } from '../support/long-run-share.ts';
-import { cleanEnv, LAUNCHER, NODE, runCliProcess } from '../support/service.ts';
+import { cleanEnv, LAUNCHER, NODE, runCliProcess } from '../support/service-processes.ts';
 
 const helpOf = (command: Command): string => {
   let text = '';

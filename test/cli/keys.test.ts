@@ -194,7 +194,7 @@ describe('payments keys', () => {
 describe('the key of a log at a server', () => {
   let server: SealedLog;
   beforeAll(async () => {
-    server = await openSealedLog('eventstoredb (stand-in)');
+    server = await openSealedLog();
     await server.fill(['pay_1']);
     await server.followAndSeal();
   });

@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { expectError, runCli } from '../support/cli.ts';
-import { locatedId, NO_RETRIES, PAYMENTS, signToken } from '../support/in-process.ts';
+import { locatedId, NO_RETRIES, PAYMENTS, signToken } from '../support/service-in-process.ts';
 import {
   openTwoCommandProcesses,
   type TwoCommandProcesses,

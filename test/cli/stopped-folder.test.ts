@@ -12,7 +12,7 @@ import { type AuditStory, openAuditStory } from '../support/audit-story.ts';
 import { expectError, expectOutput, runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { testOfLongRun } from '../support/long-run-share.ts';
-import { runCliProcess } from '../support/service.ts';
+import { runCliProcess } from '../support/service-processes.ts';
 import { stripeDouble } from '../support/stripe-double/server.ts';
 import { openRows } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

@@ -6,12 +6,12 @@ import { SCENARIO_NAMES } from '../../cli/dev/scenarios.ts';
 import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
 import { runCli } from '../support/cli.ts';
 import { httpServer } from '../support/faulty-server.ts';
-import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
+import { type StartedInProcess, startInProcess } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
-let service: ServiceHere;
+let service: StartedInProcess;
 beforeAll(async () => {
-  service = await startServiceHere();
+  service = await startInProcess();
 });
 afterAll(() => service[Symbol.asyncDispose]());
 

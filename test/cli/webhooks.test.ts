@@ -1,7 +1,7 @@
 /** `payments webhooks`: what its options take, and what its verbs do to an endpoint. */
 import { expect, test } from '@jest/globals';
 import { runCli } from '../support/cli.ts';
-import { startServiceHere } from '../support/service-here.ts';
+import { startInProcess } from '../support/service-in-process.ts';
 
 test.each(['', ' ', 'abc', '-1', '1.5', '1e2', '169', '0x10'])(
   'rotate refuses %j as the hours of the old secret, before any request',
@@ -15,7 +15,7 @@ test.each(['', ' ', 'abc', '-1', '1.5', '1e2', '169', '0x10'])(
 );
 
 test('an endpoint is disabled, enabled and deleted', async () => {
-  await using service = await startServiceHere();
+  await using service = await startInProcess();
   const env = { DATA_DIR: service.dataDir, PAYMENTS_URL: service.url, NO_COLOR: '1' };
   const run = (...args: string[]) => runCli(['webhooks', ...args], env);
   const created = await run('create', 'https://shop.example/webhooks', '--format', 'json');

@@ -2,10 +2,9 @@
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { runCli } from '../support/cli.ts';
-import { payment, signToken } from '../support/in-process.ts';
-import { standInMongo } from '../support/stand-in-process.ts';
+import { payment, signToken } from '../support/service-in-process.ts';
+import { standInMongo, startThreeProcesses } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { startThreeProcesses } from '../support/three-processes.ts';
 import { until } from '../support/until.ts';
 
 test('an export is signed by the key that the projector alone has, and another process names no manifest', async () => {

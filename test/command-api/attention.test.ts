@@ -10,6 +10,7 @@ import type {
 import { hashOf } from '../../shared/event-store/chain.ts';
 import { checkpointAtStart } from '../../topics/checkpoint.ts';
 import { runCli } from '../support/cli.ts';
+import { backUp, putBack } from '../support/put-back.ts';
 import {
   expectError,
   type InProcess,
@@ -21,8 +22,7 @@ import {
   SECRET,
   signToken,
   token,
-} from '../support/in-process.ts';
-import { backUp, putBack } from '../support/put-back.ts';
+} from '../support/service-in-process.ts';
 import { openRows } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';

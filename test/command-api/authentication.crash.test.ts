@@ -12,7 +12,8 @@ import {
   paymentsOfLog,
 } from '../support/ledger-and-log.ts';
 import { shareOf } from '../support/long-run-share.ts';
-import { type Service, unresolvedIn } from '../support/service.ts';
+import { unresolvedIn } from '../support/service-client.ts';
+import type { Service } from '../support/service-processes.ts';
 import { type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -183,7 +184,7 @@ const surviveDeath = async (death: Death): Promise<void> => {
   }
 };
 
-const FIRST = 'stripe, in time: sale: after provider, then recovery: before append outcome';
+const FIRST = 'stripe, in time: sale: after provider';
 const deaths = DEATHS.toSorted((one) => (nameOf(one) === FIRST ? -1 : 0));
 
 test.each(shareOf(deaths, 1).map((death) => [nameOf(death), death] as const))(

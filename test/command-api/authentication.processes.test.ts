@@ -2,7 +2,7 @@
 import { afterAll, afterEach, expect, test } from '@jest/globals';
 import Fastify from 'fastify';
 import type { Simulator } from '../../providers/simulator/simulator.ts';
-import { type CommandResponse, idOf, NO_RETRIES } from '../support/in-process.ts';
+import { type CommandResponse, idOf, NO_RETRIES } from '../support/service-in-process.ts';
 import {
   type CommandProcess,
   openTwoCommandProcesses,

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { httpServer } from '../support/faulty-server.ts';
+import { providerHere } from '../support/provider-here.ts';
 import {
   type CommandResponse,
   expectError,
@@ -13,8 +14,7 @@ import {
   PAYMENTS,
   payment,
   token,
-} from '../support/in-process.ts';
-import { providerHere } from '../support/provider-here.ts';
+} from '../support/service-in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { AWAITED_MS } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';

@@ -10,7 +10,7 @@ import {
   PAYMENTS,
   timeless,
   token,
-} from '../support/in-process.ts';
+} from '../support/service-in-process.ts';
 
 let authorized: string;
 let captured: string;

@@ -1,6 +1,6 @@
 /** No request stores its own card number, in whatever clothes and under whichever key (gaps §4). */
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { APPROVED, NO_RETRIES, openInProcess, PAYMENTS } from '../support/in-process.ts';
+import { APPROVED, NO_RETRIES, openInProcess, PAYMENTS } from '../support/service-in-process.ts';
 
 const service = await openInProcess(NO_RETRIES);
 afterAll(() => service[Symbol.asyncDispose]());

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { luhnNumber } from '../support/card-search.ts';
-import { NODE, ROOT, runCliProcess } from '../support/service.ts';
+import { NODE, ROOT, runCliProcess } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 

@@ -4,14 +4,14 @@
  * and bars no command (M5, M6).
  */
 import { afterAll, beforeEach, expect, test } from '@jest/globals';
+import { shareOf } from '../support/long-run-share.ts';
 import {
   type Asking,
   type CommandResponse,
   idOf,
   locatedId,
   signToken,
-} from '../support/in-process.ts';
-import { shareOf } from '../support/long-run-share.ts';
+} from '../support/service-in-process.ts';
 import {
   type CommandProcess,
   openTwoCommandProcesses,

@@ -8,9 +8,9 @@ import { openEventStoreDb } from '../../shared/event-store/eventstoredb/event-st
 import { createIdentities } from '../../shared/http/idempotency.ts';
 import { openWebhookSecret } from '../../webhooks/signer.ts';
 import { startStandIn } from '../support/eventstoredb-stand-in.ts';
-import { SECRET } from '../support/in-process.ts';
 import { shareOf } from '../support/long-run-share.ts';
 import { openServerService, type ServerService } from '../support/server-service.ts';
+import { SECRET } from '../support/service-in-process.ts';
 import { silent as silentLog } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 

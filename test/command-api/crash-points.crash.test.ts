@@ -8,10 +8,11 @@ import {
   WORD_CRASH_POINTS,
 } from '../support/crash-points.ts';
 import { expectDead, startDying, surviveCrashes } from '../support/crash-rounds.ts';
-import { SECRET, signToken } from '../support/in-process.ts';
 import { expectLedgerMatchesLog } from '../support/ledger-and-log.ts';
 import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
-import { type Service, unresolvedIn } from '../support/service.ts';
+import { unresolvedIn } from '../support/service-client.ts';
+import { SECRET, signToken } from '../support/service-in-process.ts';
+import type { Service } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 

@@ -12,7 +12,7 @@ import {
   payment,
   rememberToken,
   token,
-} from '../support/in-process.ts';
+} from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 const service = await openInProcess({ MAX_AMOUNT: '500000' });

@@ -13,11 +13,11 @@ import type { ReadModels } from '../../shared/read-models/port.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { createLogFeed, pageOf } from '../../webhooks/delivery/log-feed.ts';
 import { createPlaces, type Standing } from '../../webhooks/delivery/send-item.ts';
-import { openInProcess, signToken } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { textOf } from '../support/project-files.ts';
 import { authorize } from '../support/provider-operations.ts';
+import { openInProcess, signToken } from '../support/service-in-process.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 

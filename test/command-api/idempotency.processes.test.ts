@@ -1,16 +1,17 @@
 /** gaps §8 over several processes: a repeat is recognised whichever process gets it. */
+
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { createIdentities, createIdsUnder } from '../../shared/http/idempotency.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
+import { timesOf } from '../support/long-run-share.ts';
 import {
   type CommandResponse,
   idOf,
   locatedId,
   NO_RETRIES,
   SECRET,
-} from '../support/in-process.ts';
-import { timesOf } from '../support/long-run-share.ts';
+} from '../support/service-in-process.ts';
 import { kindsOf, openTwoCommandProcesses } from '../support/two-command-processes.ts';
 
 let keys = 0;

@@ -12,7 +12,7 @@ import {
   openInProcess,
   PAYMENTS,
   token,
-} from '../support/in-process.ts';
+} from '../support/service-in-process.ts';
 import { HASTY } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 

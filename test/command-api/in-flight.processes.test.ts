@@ -1,6 +1,6 @@
 /** gaps §7 over several processes: a call in flight elsewhere is waited for, and looked up only once it must have ended. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { expectError, idOf, locatedId, NO_RETRIES } from '../support/in-process.ts';
+import { expectError, idOf, locatedId, NO_RETRIES } from '../support/service-in-process.ts';
 import { HASTY } from '../support/time-bounds.ts';
 import {
   authorizedAt,
@@ -224,4 +224,22 @@ describe('ADR-0068: a call of a process whose clock is an hour behind stays in f
     later.clock.standsAtMs = Date.parse(payment.events[0]?.time ?? '') + HOUR_MS;
     expect(later.side.inFlight.leftMs(payment)).toBe(0);
   });
+
+  test.each([HOUR_MS, -HOUR_MS])(
+    'a process whose clock is %i ms off resolves what a dead process left unresolved',
+    async (aheadMs) => {
+      const dead = await processes.open();
+      dead.faults.respondsToLookUps = false;
+      dead.faults.next('answer lost');
+      const id = locatedId(await dead.create());
+      dead.side.unresolved.stopAsking();
+      const successor = await processes.open();
+      successor.clock.aheadMs = aheadMs;
+      successor.side.unresolved.track(id);
+      await until(
+        'it is resolved',
+        async () => (await processes.state(id)).status === 'AUTHORIZED',
+      );
+    },
+  );
 });

@@ -1,6 +1,12 @@
 /** A merchant's own names and values at a payment (gaps §22). */
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { APPROVED, idOf, NO_RETRIES, openInProcess, PAYMENTS } from '../support/in-process.ts';
+import {
+  APPROVED,
+  idOf,
+  NO_RETRIES,
+  openInProcess,
+  PAYMENTS,
+} from '../support/service-in-process.ts';
 
 const service = await openInProcess(NO_RETRIES);
 afterAll(() => service[Symbol.asyncDispose]());

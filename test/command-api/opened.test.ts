@@ -4,8 +4,8 @@
  */
 import { afterAll, afterEach, expect, test } from '@jest/globals';
 import { startSweep } from '../../command-api/recovery/sweep.ts';
-import { idOf, locatedId } from '../support/in-process.ts';
 import { opening } from '../support/opening-provider.ts';
+import { idOf, locatedId } from '../support/service-in-process.ts';
 import {
   type CommandProcess,
   openTwoCommandProcesses,

@@ -10,8 +10,9 @@ import { arm, expectDead, repeat, send, startDying, underWay } from '../support/
 import { expectLedgerMatchesLog } from '../support/ledger-and-log.ts';
 import { shareOf } from '../support/long-run-share.ts';
 import { providerHere } from '../support/provider-here.ts';
-import { metricOf, type Service, unresolvedIn } from '../support/service.ts';
-import { startServiceHere } from '../support/service-here.ts';
+import { metricOf, unresolvedIn } from '../support/service-client.ts';
+import { startInProcess } from '../support/service-in-process.ts';
+import type { Service } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -59,7 +60,7 @@ test.each(shareOf(POINTS, 1))(
     second.kill('SIGTERM');
     await second.exited;
 
-    await using third = await startServiceHere({ dataDir, env: { RECOVERY_DELAYS_MS: '50,100' } });
+    await using third = await startInProcess({ dataDir, env: { RECOVERY_DELAYS_MS: '50,100' } });
     await until('it is recovered', async () => (await unresolvedIn(third)) === 0);
     await repeat(third, was);
     await third[Symbol.asyncDispose]();

@@ -15,7 +15,7 @@ import {
   openInProcess,
   PAYMENTS,
   payment,
-} from '../support/in-process.ts';
+} from '../support/service-in-process.ts';
 import {
   authorizedAt,
   type CommandProcess,

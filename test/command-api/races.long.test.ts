@@ -8,8 +8,8 @@ import { startSweep } from '../../command-api/recovery/sweep.ts';
 import type { LedgerEntry } from '../../providers/port.ts';
 import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { unresolvedOperations } from '../../shared/payment/state.ts';
-import { type CommandResponse, idOf } from '../support/in-process.ts';
 import { type Random, randomOf, SEED } from '../support/random.ts';
+import { type CommandResponse, idOf } from '../support/service-in-process.ts';
 import {
   type CommandProcess,
   openTwoCommandProcesses,

@@ -1,6 +1,6 @@
 /** Faults, races: 64 commands at once on one payment, from two processes. */
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
-import { type CommandResponse, idOf, NO_RETRIES } from '../support/in-process.ts';
+import { type CommandResponse, idOf, NO_RETRIES } from '../support/service-in-process.ts';
 import {
   authorizedAt,
   type CommandProcess,

@@ -17,11 +17,11 @@ import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ParkedPayment } from '../../shared/read-models/port.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
-import { openInProcess, token } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument } from '../support/memory-feed.ts';
 import { appendPayment, authorized, created, operationId } from '../support/payment-events.ts';
+import { openInProcess, token } from '../support/service-in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 

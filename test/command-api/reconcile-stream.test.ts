@@ -9,8 +9,8 @@ import type { LedgerPage } from '../../providers/port.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
 import { createStreams, KEEP_ALIVE } from '../../shared/http/server/streams.ts';
 import { runCli } from '../support/cli.ts';
-import { openApp, signToken } from '../support/in-process.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
+import { openApp, signToken } from '../support/service-in-process.ts';
 
 const ends: (() => Promise<void>)[] = [];
 afterEach(async () => {

@@ -6,8 +6,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSimulator } from '../../providers/simulator/simulator.ts';
-import { expectError, idOf, locatedId, signToken } from '../support/in-process.ts';
 import { manualClock } from '../support/manual-clock.ts';
+import { expectError, idOf, locatedId, signToken } from '../support/service-in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { HANGS_MS } from '../support/time-bounds.ts';
 import {

@@ -13,7 +13,7 @@ import {
   locatedId,
   NO_RETRIES,
   signToken,
-} from '../support/in-process.ts';
+} from '../support/service-in-process.ts';
 import {
   type CommandProcess,
   openTwoCommandProcesses,

@@ -2,13 +2,13 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { SecretRefused, withCheckedSecret } from '../../command-api/idempotency-secret.ts';
 import { createIdentities } from '../../shared/http/idempotency.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
 import {
   type CommandResponse,
   type InProcess,
   idOf,
   openInProcess,
-} from '../support/in-process.ts';
-import { memoryEventStore } from '../support/memory-event-store.ts';
+} from '../support/service-in-process.ts';
 
 const [OLD, NEW, OTHER] = ['the old', 'the new', 'another'].map(
   (name) => `${name} secret of the tests, 32 bytes at least`,

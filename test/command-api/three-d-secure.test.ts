@@ -12,7 +12,7 @@ import {
   PAYMENTS,
   payment,
   storedTexts,
-} from '../support/in-process.ts';
+} from '../support/service-in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const CRYPTOGRAM = 'kept0nowhere1AAAABBBBCCCCDDDDEE=';

@@ -13,7 +13,7 @@ import {
   openInProcess,
   SECRET,
   token,
-} from '../support/in-process.ts';
+} from '../support/service-in-process.ts';
 import { HASTY } from '../support/time-bounds.ts';
 import {
   type CommandProcess,

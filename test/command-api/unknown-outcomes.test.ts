@@ -9,7 +9,7 @@ import {
   NO_RETRIES,
   openInProcess,
   PAYMENTS,
-} from '../support/in-process.ts';
+} from '../support/service-in-process.ts';
 import { HASTY } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 

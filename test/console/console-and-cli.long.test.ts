@@ -10,7 +10,7 @@ import { hasGoodSignature } from '../../audit/manifest.ts';
 import { look } from '../support/accessibility.ts';
 import type { CliRun } from '../support/cli.ts';
 import { describeConsole } from '../support/console-world.ts';
-import { idOf, leaveUnresolved, locatedId, SECRET } from '../support/in-process.ts';
+import { idOf, leaveUnresolved, locatedId, SECRET } from '../support/service-in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 

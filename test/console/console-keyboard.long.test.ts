@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { look } from '../support/accessibility.ts';
 import { describeConsole, type Seeded, seedPayments } from '../support/console-world.ts';
-import { idOf } from '../support/in-process.ts';
+import { idOf } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 type Focused = {

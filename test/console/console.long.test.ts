@@ -8,9 +8,13 @@ import { makeToken } from '../../cli/settings.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
 import { describeUnless, testUnless } from '../support/describe-driver.ts';
-import { payment } from '../support/in-process.ts';
-import { type Service, startService } from '../support/service.ts';
-import { noThreeProcesses, startThreeProcesses } from '../support/three-processes.ts';
+import { payment } from '../support/service-in-process.ts';
+import {
+  noThreeProcesses,
+  type Service,
+  startService,
+  startThreeProcesses,
+} from '../support/service-processes.ts';
 import { until } from '../support/until.ts';
 
 const missing = noBrowser();

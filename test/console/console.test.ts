@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from '@jest/globals';
 import { look } from '../support/accessibility.ts';
 import { describeConsole } from '../support/console-world.ts';
-import { idOf, signToken } from '../support/in-process.ts';
 import { testOfLongRun } from '../support/long-run-share.ts';
+import { idOf, signToken } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
 

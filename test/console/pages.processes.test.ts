@@ -13,8 +13,8 @@ import { runCli } from '../support/cli.ts';
 import { describeUnless } from '../support/describe-driver.ts';
 import { httpServer } from '../support/faulty-server.ts';
 import { timesOf } from '../support/long-run-share.ts';
-import { ROOT } from '../support/service.ts';
-import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
+import { type StartedInProcess, startInProcess } from '../support/service-in-process.ts';
+import { ROOT } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** Runs the commands of a shell in this process, each with the settings of `env`, until it is closed. */
@@ -71,7 +71,7 @@ const SHELLS: Shell[] = [
 /** Runs the blocks in one shell, in a folder with the examples, and gives what each wrote to stdout. */
 const pasteInto = async (
   { name, args }: Shell,
-  service: ServiceHere,
+  service: StartedInProcess,
   blocks: readonly Block[],
 ): Promise<string[]> => {
   const script = blocks.map(({ code }) => `${code}\nprintf '${MARK}'\n`);
@@ -97,7 +97,7 @@ for (const shell of SHELLS) {
   const reason = missing.length === 0 ? undefined : `${missing.join(', ')} not installed`;
   describeUnless(reason, `pasted into ${shell.name}`, () => {
     test.each(PAGES)('%s prints what it shows', async (path) => {
-      await using service = await startServiceHere();
+      await using service = await startInProcess();
       const blocks = pastedOf(path);
       const printed = await pasteInto(shell, service, blocks);
       const asRun = blocks.map(({ code, prints }, at) => {

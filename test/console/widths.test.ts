@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { describeConsole } from '../support/console-world.ts';
-import { APPROVED, idOf } from '../support/in-process.ts';
 import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
+import { APPROVED, idOf } from '../support/service-in-process.ts';
 import { openRows } from '../support/tampering.ts';
 
 const phone = { width: 390, height: 844 };

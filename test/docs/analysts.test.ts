@@ -6,8 +6,15 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SCENARIO_NAMES } from '../../cli/dev/scenarios.ts';
 import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
 import { runCli } from '../support/cli.ts';
-import { type InProcess, idOf, openInProcess, PAYMENTS, token } from '../support/in-process.ts';
-import { type Body, ROOT } from '../support/service.ts';
+import type { Body } from '../support/service-client.ts';
+import {
+  type InProcess,
+  idOf,
+  openInProcess,
+  PAYMENTS,
+  token,
+} from '../support/service-in-process.ts';
+import { ROOT } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { projectFiles, textOf } from '../support/project-files.ts';
-import { ROOT } from '../support/service.ts';
+import { ROOT } from '../support/service-processes.ts';
 
 const THIS = 'test/docs/citations.test.ts';
 const files = projectFiles.filter((path) => path !== THIS);

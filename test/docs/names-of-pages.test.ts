@@ -1,8 +1,12 @@
 /** Tables that an operator or a merchant relies on name everything that there is. */
+
 import { expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import tried from '../../docs/engines-tried.json' with { type: 'json' };
 import { settings } from '../../shared/runtime/settings/table.ts';
+import { withTable } from '../../tools/engines/tried.ts';
 import { SUBSCRIBABLE_TYPES } from '../../webhooks/message.ts';
-import { projectFiles, textOf } from '../support/project-files.ts';
+import { textOf } from '../support/project-files.ts';
 
 const sectionOf = (page: string, title: string): string =>
   textOf(`docs/${page}.md`).split(`## ${title}\n`)[1]?.split(/^## /m)[0] ?? '';
@@ -29,8 +33,29 @@ test('the page about webhooks says when each type of message is sent', () => {
   expect(missing(section, SUBSCRIBABLE_TYPES)).toEqual([]);
 });
 
-test('no page has the MongoDB database emptied: it holds how far topics and webhooks are, too', () => {
-  const emptied = /empt(y|ies|ied) the (MongoDB )?database|remove `payments_read-models`/i;
-  const pages = projectFiles.filter((path) => path.endsWith('.md'));
-  expect(pages.filter((path) => emptied.test(textOf(path)))).toEqual([]);
+test('the page shows each run, as it was printed, and no other', () => {
+  const page = textOf('docs/reliability.md');
+  expect(withTable(page, tried)).toBe(page);
+  const [first, ...others] = tried;
+  expect(first?.suites).toMatch(/^\d+ passed, \d+ failed, \d+ skipped$/);
+  expect(withTable(page, others)).not.toBe(page);
+});
+
+test('the page names the engines that the compose files start', () => {
+  const named = ['docker-compose.yml', 'docker-compose.kurrentdb.yml'].flatMap((file) => {
+    const { services } = parse(textOf(file), {
+      merge: true,
+      customTags: [
+        { tag: '!override', collection: 'map', resolve: (map) => map },
+        { tag: '!override', collection: 'seq', resolve: (seq) => seq },
+      ],
+    });
+    return ['eventstoredb', 'mongodb', 'kafka'].flatMap((name) => services[name]?.image ?? []);
+  });
+  const page = textOf('docs/several-processes.md');
+  expect(named).toHaveLength(4);
+  for (const image of named) {
+    const [, version = ''] = /:([0-9.]+)/.exec(image) ?? [];
+    expect(page).toContain(version);
+  }
 });

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { makeRotation, makeSeal, publicKeyOf, signHead } from '../../audit/seals/seals.ts';
 import { runCli } from '../support/cli.ts';
-import { type InProcess, openInProcess, SECRET } from '../support/in-process.ts';
-import { ROOT } from '../support/service.ts';
+import { type InProcess, openInProcess, SECRET } from '../support/service-in-process.ts';
+import { ROOT } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const EXAMPLE = 'examples/verify_export.py';

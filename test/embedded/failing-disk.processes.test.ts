@@ -2,12 +2,12 @@
 import { afterAll, expect, test } from '@jest/globals';
 import { describeUnless } from '../support/describe-driver.ts';
 import { type FailingDisk, noFailingDisk, openFailingDisk } from '../support/failing-disk.ts';
-import { SECRET, token } from '../support/in-process.ts';
 import { expectAllKept, openPaymentsIn } from '../support/ledger-and-log.ts';
 import { shareOf } from '../support/long-run-share.ts';
 import { randomOf } from '../support/random.ts';
-import { metricOf, type Service, startService } from '../support/service.ts';
-import { startServiceHere } from '../support/service-here.ts';
+import { metricOf } from '../support/service-client.ts';
+import { SECRET, startInProcess, token } from '../support/service-in-process.ts';
+import { type Service, startService } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { newWork, startWriters, type Work } from '../support/writers.ts';
@@ -43,7 +43,7 @@ const untilItEnds = async (
 };
 
 const resolved = async (dataDir: string): Promise<void> => {
-  await using again = await startServiceHere({ dataDir, env: SETTINGS });
+  await using again = await startInProcess({ dataDir, env: SETTINGS });
   // The read models first: what they do not show yet may be open.
   const behind = () => metricOf(again, 'payments_projection_lag_events');
   await until('the read models are there', async () => (await behind()) === 0);

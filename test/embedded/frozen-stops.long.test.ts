@@ -4,10 +4,14 @@
  */
 import { describe, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
-import { signToken } from '../support/in-process.ts';
-import { isReady } from '../support/service.ts';
-import { standInEventStore, standInMongo } from '../support/stand-in-process.ts';
-import { startThreeProcesses, type ThreeProcesses } from '../support/three-processes.ts';
+import { isReady } from '../support/service-client.ts';
+import { signToken } from '../support/service-in-process.ts';
+import {
+  standInEventStore,
+  standInMongo,
+  startThreeProcesses,
+  type ThreeProcesses,
+} from '../support/service-processes.ts';
 import { STOP_MS_MAX } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 import { request } from '../support/webhook-merchant.ts';

@@ -5,11 +5,14 @@
 import { loadavg } from 'node:os';
 import { expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
-import { signToken } from '../support/in-process.ts';
 import { paced } from '../support/paced-load.ts';
-import { startService } from '../support/service.ts';
-import { standInEventStore, standInMongo } from '../support/stand-in-process.ts';
-import { startThreeProcesses } from '../support/three-processes.ts';
+import { signToken } from '../support/service-in-process.ts';
+import {
+  standInEventStore,
+  standInMongo,
+  startService,
+  startThreeProcesses,
+} from '../support/service-processes.ts';
 import { FOLLOWED_MS_MAX, SLOWER_MS_MAX } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 import { ALLOW_LOOPBACK, type Merchant, register, request } from '../support/webhook-merchant.ts';

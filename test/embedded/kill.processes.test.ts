@@ -2,13 +2,15 @@
  * `kill -9` under load, again and again on one data folder. After each restart every payment that
  * was acknowledged is asked for; after the last one ledger and log are read to the end.
  */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { expectAllKept, expectKept, openPaymentsIn } from '../support/ledger-and-log.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import { randomOf } from '../support/random.ts';
-import { type Service, startService } from '../support/service.ts';
-import { startServiceHere } from '../support/service-here.ts';
+import { startInProcess } from '../support/service-in-process.ts';
+import { type Service, startService } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { STARTS_MS_MAX } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
@@ -17,7 +19,6 @@ import { type Acknowledged, newWork, startWriters, type Work } from '../support/
 const WRITERS = 16;
 /** Where every core is busy elsewhere: in comparison with the first start, of an empty folder. */
 const TIMES_FIRST_MAX = 3;
-const ENV = { LOG_LEVEL: 'warn' };
 
 const getBody = async (
   { url, token }: Pick<Work, 'url' | 'token'>,
@@ -43,9 +44,13 @@ const expectAllServed = async (
   await Promise.all(Array.from({ length: WRITERS }, ask));
 };
 
-const start = async (dataDir: string, readyMs: number[]): Promise<Service> => {
+const start = async (
+  dataDir: string,
+  env: NodeJS.ProcessEnv,
+  readyMs: number[],
+): Promise<Service> => {
   const from = performance.now();
-  const service = await startService({ dataDir, env: ENV });
+  const service = await startService({ dataDir, env });
   readyMs.push(performance.now() - from);
   return service;
 };
@@ -70,11 +75,14 @@ const report = (rounds: number, operations: number, readyMs: number[]): void => 
 const surviveKills = async (rounds: number): Promise<void> => {
   const random = randomOf();
   using folder = temporaryFolder();
-  const dataDir = folder.path;
+  const dataDir = join(folder.path, 'data');
+  mkdirSync(dataDir);
+  // The head that is kept beside the key fits the log at each start.
+  const env = { LOG_LEVEL: 'warn', SEALING_KEY_FILE: join(folder.path, 'key.pem') };
   const readyMs: number[] = [];
   const kept = new Map<string, Acknowledged>();
   let operations = 0;
-  let service = await start(dataDir, readyMs);
+  let service = await start(dataDir, env, readyMs);
   try {
     const token = await service.token();
     for (let round = 0; round < rounds; round += 1) {
@@ -86,8 +94,8 @@ const surviveKills = async (rounds: number): Promise<void> => {
       await Promise.all([startWriters(work, WRITERS), killed]);
       operations += work.counts.taken;
       const isLast = round === rounds - 1;
-      await using last = isLast ? await startServiceHere({ dataDir, env: ENV }) : undefined;
-      if (!isLast) service = await start(dataDir, readyMs);
+      await using last = isLast ? await startInProcess({ dataDir, env }) : undefined;
+      if (!isLast) service = await start(dataDir, env, readyMs);
       await expectAllServed({ ...work, url: (last ?? service).url });
       if (isLast) await until('nothing is unresolved', () => openPaymentsIn(dataDir).length === 0);
       for (const [paymentId, known] of work.acknowledged) kept.set(paymentId, known);

@@ -17,7 +17,14 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, expect, test } from '@jest/globals';
 import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
-import { cleanEnv, LAUNCHER, NODE, ROOT, spawnService, untilReady } from '../support/service.ts';
+import {
+  cleanEnv,
+  LAUNCHER,
+  NODE,
+  ROOT,
+  spawnService,
+  untilReady,
+} from '../support/service-processes.ts';
 import { until } from '../support/until.ts';
 
 /** Of a heap, in megabytes. */

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from '@jest/globals';
 import { describeUnless } from '../support/describe-driver.ts';
-import { APPROVED, PAYMENTS, payment } from '../support/in-process.ts';
 import { shareOf } from '../support/long-run-share.ts';
-import { type Client, metricOf, startService } from '../support/service.ts';
-import { startServiceHere } from '../support/service-here.ts';
+import { type Client, metricOf } from '../support/service-client.ts';
+import { APPROVED, PAYMENTS, payment, startInProcess } from '../support/service-in-process.ts';
+import { startService } from '../support/service-processes.ts';
 import { noSmallDisk, openSmallDisk } from '../support/small-disk.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -55,7 +55,7 @@ describeUnless(missing, 'a full disk', () => {
 test('a log that another program has locked is not ready until it lets go', async () => {
   const folder = temporaryFolder();
   {
-    await using service = await startServiceHere({ dataDir: folder.path });
+    await using service = await startInProcess({ dataDir: folder.path });
     expect(await create(service)).toBe(200);
     const other = new DatabaseSync(join(folder.path, 'events.sqlite'));
     other.exec('BEGIN IMMEDIATE');

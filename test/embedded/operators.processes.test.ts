@@ -5,8 +5,12 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { VERSION } from '../../shared/runtime/version.ts';
 import { expectError, expectOutput, runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
-import { payment, SECRET } from '../support/in-process.ts';
-import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
+import {
+  payment,
+  SECRET,
+  type StartedInProcess,
+  startInProcess,
+} from '../support/service-in-process.ts';
 import { stripeDouble } from '../support/stripe-double/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -15,7 +19,7 @@ const PASSWORD = 'a-password-that-must-not-be-seen--';
 
 const { path: folder, remove } = temporaryFolder();
 let env: Record<string, string>;
-let service: ServiceHere;
+let service: StartedInProcess;
 const cli = (args: readonly string[], more: Record<string, string> = {}) =>
   runCli(args, { ...env, ...more });
 
@@ -26,7 +30,7 @@ beforeAll(async () => {
     JWT_SECRET: SECRET,
     LOG_LEVEL: 'warn',
   };
-  service = await startServiceHere({ dataDir: join(folder, 'data'), env });
+  service = await startInProcess({ dataDir: join(folder, 'data'), env });
   for (let n = 0; n < 3; n += 1) await service.post('/api/v1/payments', payment());
 });
 afterAll(async () => {
@@ -192,7 +196,7 @@ describe('payments doctor', () => {
   });
 
   test('a service that fills its read models has no fault', async () => {
-    await using filling = await startServiceHere({
+    await using filling = await startInProcess({
       env: { JWT_SECRET: SECRET },
       wrappers: {
         store: (own) => ({
@@ -215,7 +219,7 @@ describe('payments doctor', () => {
     const seal = join(folder, 'seal');
     mkdirSync(seal);
     const own = { SEALING_KEY_FILE: join(seal, 'key.pem'), MAX_AMMOUNT: '5', JWT_SECRET: SECRET };
-    await using watched = await startServiceHere({ env: own });
+    await using watched = await startInProcess({ env: own });
     rmSync(seal, { recursive: true });
     await watched.post('/api/v1/payments', payment());
     const metrics = async () => (await fetch(`${watched.url}/metrics`)).text();

@@ -12,7 +12,13 @@ import { httpServer } from '../support/faulty-server.ts';
 import { testOfLongRun } from '../support/long-run-share.ts';
 import { blockOf, issuer, paste, settingsOf, shownIn } from '../support/production-page.ts';
 import { RELEASE_BEFORE, releaseBefore } from '../support/release-before.ts';
-import { NODE, ROOT, type ServiceProcess, spawnService, untilReady } from '../support/service.ts';
+import {
+  NODE,
+  ROOT,
+  type ServiceProcess,
+  spawnService,
+  untilReady,
+} from '../support/service-processes.ts';
 import { stripeDouble } from '../support/stripe-double/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';

@@ -1,8 +1,9 @@
 /** A service whose user may not read the whole log of EventStoreDB: it says so, and is not ready. */
 import { expect, test } from '@jest/globals';
 import { startStandIn } from '../support/eventstoredb-stand-in.ts';
-import { SECRET } from '../support/in-process.ts';
-import { isReady, spawnService } from '../support/service.ts';
+import { isReady } from '../support/service-client.ts';
+import { SECRET } from '../support/service-in-process.ts';
+import { spawnService } from '../support/service-processes.ts';
 import { until } from '../support/until.ts';
 
 const LINE = /lacks the right to read \$all.*npm run eventstoredb:rights/;

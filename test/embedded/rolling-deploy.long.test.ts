@@ -3,11 +3,16 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, expect, test } from '@jest/globals';
 import sale from '../../examples/sale.json' with { type: 'json' };
-import { signToken } from '../support/in-process.ts';
 import { RELEASE_BEFORE, releaseBefore } from '../support/release-before.ts';
-import { type Body, ROOT, runCliProcess } from '../support/service.ts';
-import { standInMongo } from '../support/stand-in-process.ts';
-import { startThreeProcesses, type ThreeProcesses } from '../support/three-processes.ts';
+import type { Body } from '../support/service-client.ts';
+import { signToken } from '../support/service-in-process.ts';
+import {
+  ROOT,
+  runCliProcess,
+  standInMongo,
+  startThreeProcesses,
+  type ThreeProcesses,
+} from '../support/service-processes.ts';
 import { until } from '../support/until.ts';
 
 const PAYMENTS = '/api/v1/payments';

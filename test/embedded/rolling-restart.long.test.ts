@@ -4,9 +4,12 @@
  */
 import { expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
-import { signToken } from '../support/in-process.ts';
-import { standInEventStore, standInMongo } from '../support/stand-in-process.ts';
-import { startThreeProcesses } from '../support/three-processes.ts';
+import { signToken } from '../support/service-in-process.ts';
+import {
+  standInEventStore,
+  standInMongo,
+  startThreeProcesses,
+} from '../support/service-processes.ts';
 import { STOP_MS_MAX } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 import { type Merchant, request } from '../support/webhook-merchant.ts';

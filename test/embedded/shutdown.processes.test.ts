@@ -11,8 +11,8 @@ import { httpServer } from '../support/faulty-server.ts';
 import { openPaymentsIn } from '../support/ledger-and-log.ts';
 import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
 import { rawClient } from '../support/raw-client.ts';
-import { spawnService, startService } from '../support/service.ts';
-import { startServiceHere } from '../support/service-here.ts';
+import { startInProcess } from '../support/service-in-process.ts';
+import { spawnService, startService } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { AWAITED_MS, STOP_MS_MAX } from '../support/time-bounds.ts';
 import { until, within } from '../support/until.ts';
@@ -140,7 +140,7 @@ describe('V2: a stop', () => {
       const [calls, lookUps]: [string[], string[]] = [[], []];
       try {
         const env = { PROVIDER_URL: provider.url, PROVIDER_TIMEOUT_MS: String(timeoutMs) };
-        await using service = await startServiceHere({ env });
+        await using service = await startInProcess({ env });
         const response = service.post('/api/v1/payments', payment);
         await until('the provider is called', () => calls.length === 1);
         const stopped = within(STOP_MS_MAX, service[Symbol.asyncDispose]);

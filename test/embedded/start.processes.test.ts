@@ -20,7 +20,7 @@ import { DataFolderRefused } from '../../shared/runtime/private-files.ts';
 import { httpServer } from '../support/faulty-server.ts';
 import { testOfLongRun } from '../support/long-run-share.ts';
 import { expectOneLine, rejection } from '../support/refused-start.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type Service, startService } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 

@@ -7,11 +7,10 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { openLocalKeys, signToken as signByKey } from '../../shared/http/auth/local-keys.ts';
 import { describeUnless } from '../support/describe-driver.ts';
-import { signToken } from '../support/in-process.ts';
 import { shareOf } from '../support/long-run-share.ts';
-import { type CommandResponse, requestsAt } from '../support/service.ts';
-import { startServiceHere } from '../support/service-here.ts';
-import { noThreeProcesses, startThreeProcesses } from '../support/three-processes.ts';
+import { type CommandResponse, requestsAt } from '../support/service-client.ts';
+import { signToken, startInProcess } from '../support/service-in-process.ts';
+import { noThreeProcesses, startThreeProcesses } from '../support/service-processes.ts';
 import { until } from '../support/until.ts';
 
 /** A deployment as a merchant sees it; each gets merchants of its own run. */
@@ -42,7 +41,7 @@ const tokensBy =
 const embedded: Deployment = {
   name: 'embedded',
   start: async () => {
-    const service = await startServiceHere();
+    const service = await startInProcess();
     return deployed(service.url, service.token, () => service[Symbol.asyncDispose]());
   },
 };

@@ -10,9 +10,14 @@ import payment from '../../examples/payment.json' with { type: 'json' };
 import { ferretdb } from '../../tools/engines/ferretdb.ts';
 import { describeUnless } from '../support/describe-driver.ts';
 import { freePort } from '../support/free-port.ts';
-import { signToken } from '../support/in-process.ts';
-import { metricOf } from '../support/service.ts';
-import { startThreeProcesses, type ThreeProcesses } from '../support/three-processes.ts';
+import { metricOf } from '../support/service-client.ts';
+import { signToken } from '../support/service-in-process.ts';
+import {
+  noThreeProcesses,
+  runCliProcess,
+  startThreeProcesses,
+  type ThreeProcesses,
+} from '../support/service-processes.ts';
 import { until } from '../support/until.ts';
 import { request } from '../support/webhook-merchant.ts';
 
@@ -155,5 +160,23 @@ describeUnless(missing, 'three processes', () => {
       'health shows the relay',
       async () => (await healthOf(projector?.url ?? '')).engines.relay?.state === 'backing-off',
     );
+  });
+});
+
+describeUnless(noThreeProcesses(), 'a second projector behind the gateway', () => {
+  test('`payments projections rebuild` succeeds whichever projector it is sent to', async () => {
+    await using three = await startThreeProcesses();
+    await three.add('projector');
+    const send = await merchantOf(three);
+    for (let n = 0; n < 20; n += 1) expect((await send('', sale(1000))).status).toBe(200);
+    const env = { PAYMENTS_URL: three.url, JWT_SECRET: three.env.JWT_SECRET };
+    for (let round = 0; round < 3; round += 1) {
+      const rebuilt = await runCliProcess(['projections', 'rebuild', '--yes'], env);
+      expect(rebuilt).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/ 20 documents\nchecksum old = new: /),
+        stderr: expect.stringMatching(/^rebuild 100% /),
+      });
+    }
   });
 });

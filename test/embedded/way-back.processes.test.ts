@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from '@jest/globals';
 import { goldenFile, SETTINGS, unpack } from '../golden/world.ts';
 import { runCli } from '../support/cli.ts';
-import { spawnService, untilReady } from '../support/service.ts';
+import { spawnService, untilReady } from '../support/service-processes.ts';
 
 const LOST =
   'provider-ledger.sqlite is of schema 1, and a start gives it schema 2: no earlier version opens it afterwards, so keep a backup from before';

@@ -9,16 +9,11 @@ import {
   type CommandResponse,
   idOf,
   openInProcess,
-  PAYMENTS,
   SECRET,
-} from '../support/in-process.ts';
-import { randomOf } from '../support/random.ts';
-import { noPairs, type PairLine, writePairs } from '../support/read-your-writes.ts';
+} from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 const MANY = 24;
-const GROUP = 8;
-const PAIRS = 24;
 
 const times = <T>(count: number, work: (n: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, n) => work(n)));
@@ -73,26 +68,6 @@ test('P4: while the read models stand still, each of many GETs is folded from th
   const expected = [...refunds, ...made.slice(captured.length)].map(({ text }) => text);
   expect(await textsOf(made)).toEqual(expected);
   service.readModels.release();
-});
-
-test(`P4: ${PAIRS} times GET gives what POST responded, while the projector stops and goes on`, async () => {
-  const random = randomOf();
-  const pairs = noPairs();
-  let isHeld = false;
-  const line: PairLine = {
-    post: async (path, body) => {
-      const turns = random.chance(isHeld ? 0.5 : 0.1);
-      if (turns && isHeld) service.readModels.release();
-      if (turns && !isHeld) service.readModels.hold();
-      if (turns) isHeld = !isHeld;
-      return again(() => service.ask('POST', PAYMENTS + path, body));
-    },
-    get: service.get,
-  };
-  await writePairs({ line, pairs, random, until: PAIRS }, GROUP);
-  service.readModels.release();
-  expect(pairs.wrong).toEqual([]);
-  expect(pairs.compared).toBeGreaterThanOrEqual(PAIRS);
 });
 
 test('each of many GETs of a payment that was deleted at the server is 503 once it is parked', async () => {

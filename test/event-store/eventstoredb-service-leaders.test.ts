@@ -5,8 +5,8 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startStandIn } from '../support/eventstoredb-stand-in.ts';
-import { idOf, openInProcess, SECRET } from '../support/in-process.ts';
 import { shareOf } from '../support/long-run-share.ts';
+import { idOf, openInProcess, SECRET } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 const AWAY_SECONDS = shareOf([1, 10, 60], 1);

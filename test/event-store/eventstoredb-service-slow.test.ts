@@ -4,8 +4,8 @@
  */
 import { afterAll, expect, test } from '@jest/globals';
 import { startStandIn } from '../support/eventstoredb-stand-in.ts';
-import { openInProcess, SECRET } from '../support/in-process.ts';
 import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
+import { openInProcess, SECRET } from '../support/service-in-process.ts';
 
 const standIn = await startStandIn();
 const service = await openInProcess({

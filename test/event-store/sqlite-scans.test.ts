@@ -1,5 +1,5 @@
 /** ADR-0185: a verification and an export of a SQLite log run beside the event loop, and end with the store. */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { exportTexts } from '../../audit/log.ts';
@@ -78,4 +78,26 @@ describe('scans of a SQLite log', () => {
     // What was read ahead still arrives, then the scan ends.
     await expect(linesOf(texts)).rejects.toThrow(StoreUnavailable);
   });
+});
+
+const SHARED = new URL('../../shared/', import.meta.url);
+
+/** Every module that `entry` loads, itself with them; imports of types alone are gone when it runs. */
+const loadedBy = (entry: URL, found = new Set<string>()): Set<string> => {
+  if (found.has(entry.href)) return found;
+  found.add(entry.href);
+  const source = readFileSync(entry, 'utf8');
+  for (const [, name = ''] of source.matchAll(
+    /^(?:import|\}|export)(?! type)[^;]*? from '([^']+)';/gm,
+  )) {
+    if (name.startsWith('.')) loadedBy(new URL(name, entry), found);
+    else found.add(name);
+  }
+  return found;
+};
+
+test('the thread of the log loads no package', () => {
+  const loaded = [...loadedBy(new URL('event-store/sqlite/worker.ts', SHARED))];
+  expect(loaded.length).toBeGreaterThan(1);
+  expect(loaded.filter((name) => !/^(file|node):/.test(name))).toEqual([]);
 });

@@ -13,9 +13,9 @@ import { seriousViolations } from '../support/accessibility.ts';
 import { launchBrowser, noBrowser, openPage } from '../support/browser.ts';
 import { describeUnless } from '../support/describe-driver.ts';
 import { freePort } from '../support/free-port.ts';
-import { type InProcess, openInProcess, token } from '../support/in-process.ts';
 import { testOfLongRun } from '../support/long-run-share.ts';
-import { NODE, ROOT } from '../support/service.ts';
+import { type InProcess, openInProcess, token } from '../support/service-in-process.ts';
+import { NODE, ROOT } from '../support/service-processes.ts';
 import { until } from '../support/until.ts';
 
 type Shop = { url: string; said(): string; stop(): Promise<unknown> };

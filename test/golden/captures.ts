@@ -11,7 +11,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { Webhook } from 'standardwebhooks';
 import type { Provider } from '../../providers/port.ts';
 import { runCli } from '../support/cli.ts';
-import { type InProcess, openInProcess, signToken, token } from '../support/in-process.ts';
+import { type InProcess, openInProcess, signToken, token } from '../support/service-in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { withoutAdditions } from './differences.ts';

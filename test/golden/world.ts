@@ -4,7 +4,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { SECRET } from '../support/in-process.ts';
+import { SECRET } from '../support/service-in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 export const goldenFile = (name: string): string => join(import.meta.dirname, name);

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { SCOPES, type Scope } from '../../shared/http/auth/principal.ts';
 import { ROUTES, type RouteId, SIGNED } from '../../shared/http/route-table.ts';
-import { expectError, openInProcess, signToken, token } from '../support/in-process.ts';
+import { expectError, openInProcess, signToken, token } from '../support/service-in-process.ts';
 
 const service = await openInProcess();
 afterAll(() => service[Symbol.asyncDispose]());

@@ -12,7 +12,7 @@ import { createAuthenticator, type TokenSettings } from '../../shared/http/auth/
 import { buildApp } from '../../shared/http/server/app.ts';
 import type { Log } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
-import { SECRET, signToken } from '../support/in-process.ts';
+import { SECRET, signToken } from '../support/service-in-process.ts';
 
 const OFF: Rate = { perSecond: 0, burst: 0 };
 const CLAIMS = { merchant_id: 'm_1', sub: 'ada' };

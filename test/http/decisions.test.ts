@@ -8,7 +8,7 @@ import {
   NO_RETRIES,
   openInProcess,
   rememberToken,
-} from '../support/in-process.ts';
+} from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 const service = await openInProcess(NO_RETRIES);

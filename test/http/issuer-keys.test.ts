@@ -4,7 +4,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { followIssuerKeys, type IssuerKeys } from '../../shared/http/auth/issuer-keys.ts';
 import { createAuthenticator } from '../../shared/http/auth/tokens.ts';
 import { httpServer } from '../support/faulty-server.ts';
-import { openInProcess } from '../support/in-process.ts';
+import { openInProcess } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,7 +1,7 @@
 /** One merchant cannot take the places of the others, whatever it does with its requests (A5, gaps §11). */
 import { afterAll, afterEach, expect, test } from '@jest/globals';
-import { expectError, openInProcess, PAYMENTS, token } from '../support/in-process.ts';
 import { type RawClient, rawClient } from '../support/raw-client.ts';
+import { expectError, openInProcess, PAYMENTS, token } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 /** One merchant has half of it. */

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { engineServices } from '../../scripts/compose-engines.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import type { Mode } from '../../shared/runtime/settings/table.ts';
-import { ROOT } from '../support/service.ts';
+import { ROOT } from '../support/service-processes.ts';
 import { settingsPage } from '../support/settings-page.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 

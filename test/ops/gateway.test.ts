@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { isOfMerchants } from '../../shared/http/auth/tokens.ts';
 import { errorBody, helpLink, JSON_TYPE, RETRY_AFTER_SECONDS } from '../../shared/http/errors.ts';
 import { ROUTES, type Service, SIGNED } from '../../shared/http/route-table.ts';
-import { ROOT } from '../support/service.ts';
+import { ROOT } from '../support/service-processes.ts';
 
 const fileText = (name: string): string => readFileSync(join(ROOT, name), 'utf8');
 const caddyfile = fileText('ops/Caddyfile');

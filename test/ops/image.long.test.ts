@@ -6,7 +6,7 @@ import { afterAll, expect } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { testUnless } from '../support/describe-driver.ts';
 import { freePort } from '../support/free-port.ts';
-import { ROOT } from '../support/service.ts';
+import { ROOT } from '../support/service-processes.ts';
 import { until } from '../support/until.ts';
 
 const NAME = `payments-image-test-${process.pid}`;

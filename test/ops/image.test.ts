@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { ROOT } from '../support/service.ts';
+import { ROOT } from '../support/service-processes.ts';
 
 const fileText = (name: string): string => readFileSync(join(ROOT, name), 'utf8');
 const dockerfile = fileText('Dockerfile');

@@ -11,7 +11,7 @@ import { newSealingKey } from '../../audit/seals/key.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import type { Mode } from '../../shared/runtime/settings/table.ts';
 import { projectFiles, textOf } from '../support/project-files.ts';
-import { ROOT } from '../support/service.ts';
+import { ROOT } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const FOLDER = join(ROOT, 'ops/kubernetes');

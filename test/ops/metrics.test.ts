@@ -8,8 +8,8 @@ import { ATTENTION_REASONS } from '../../command-api/back-office/attention/contr
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { VERSION } from '../../shared/runtime/version.ts';
 import { testUnless } from '../support/describe-driver.ts';
-import { openInProcess } from '../support/in-process.ts';
-import { ROOT } from '../support/service.ts';
+import { openInProcess } from '../support/service-in-process.ts';
+import { ROOT } from '../support/service-processes.ts';
 
 type Rule = {
   alert: string;

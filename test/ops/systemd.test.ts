@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import manifest from '../../package.json' with { type: 'json' };
-import { ROOT } from '../support/service.ts';
+import { ROOT } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const FOLDER = join(ROOT, 'ops/systemd');

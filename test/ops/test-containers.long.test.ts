@@ -1,7 +1,7 @@
 /** `npm run test:containers` on a machine without Docker. */
 import { spawnSync } from 'node:child_process';
 import { expect, test } from '@jest/globals';
-import { cleanEnv, LAUNCHER, NODE } from '../support/service.ts';
+import { cleanEnv, LAUNCHER, NODE } from '../support/service-processes.ts';
 
 /** Nothing listens on port 1, and the Docker settings of the user who runs the tests are not read. */
 const withoutDocker = (env: Record<string, string>) =>

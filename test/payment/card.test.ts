@@ -13,6 +13,11 @@ import {
   type TokenCard,
   type TokenInput,
 } from '../../shared/payment/card.ts';
+import {
+  CARD_NUMBER,
+  TWELVE_DIGITS,
+  WITHOUT_TWELVE_DIGITS,
+} from '../../shared/payment/card-forms.ts';
 import { brandOf, CARD_BRANDS, type CardBrand } from '../../shared/payment/card-ranges.ts';
 import { type MaskedCard, maskedCard } from '../../shared/payment/fields.ts';
 import { holdsKnownCard } from '../../shared/runtime/card-numbers.ts';
@@ -209,4 +214,30 @@ describe('gaps §4: the secret prints as [card]', () => {
     expect(shown).toContain('CardSecret');
     expect(shown).not.toMatch(/4000|9995|737|Jane/);
   });
+});
+
+const digits = (count: number): string => '4'.repeat(count);
+
+test.each([
+  [digits(12), true],
+  [digits(19), true],
+  [digits(11), false],
+  [digits(20), false],
+  [`x${digits(16)}`, false],
+  [`${digits(16)}x`, false],
+  ['x'.repeat(16), false],
+])('the card number %s is accepted: %s', (text, isAccepted) => {
+  expect(CARD_NUMBER.test(text)).toBe(isAccepted);
+});
+
+test.each([
+  [digits(12), true],
+  [`order ${digits(12)} of May`, true],
+  [`order\n${digits(13)}`, true],
+  [digits(11), false],
+  [`${digits(11)} ${digits(11)}`, false],
+  ['a text of words alone', false],
+])('%j holds twelve digits: %s', (text, isHeld) => {
+  expect(TWELVE_DIGITS.test(text)).toBe(isHeld);
+  expect(WITHOUT_TWELVE_DIGITS.test(text)).toBe(!isHeld);
 });

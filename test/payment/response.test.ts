@@ -75,8 +75,16 @@ const FAILURE = {
 
 const succeeded = { amount: 2500, result: 'SUCCEEDED' } as const;
 const declined = { amount: 2500, result: 'FAILED', failure: FAILURE } as const;
-const auth = { id: `AUTH_${ZERO}`, type: 'AUTH', ...succeeded, createdAt: timeOf(1) } as const;
-const taken = { id: `CAPT_${FIRST}`, type: 'CAPTURE', ...succeeded, createdAt: timeOf(3) } as const;
+const PREFIXES = { AUTH: 'AUTH', SALE: 'SALE', CAPTURE: 'CAPT', VOID: 'VOID', REFUND: 'REFN' };
+/** The transaction of the n-th operation, which the event at that place ended. */
+const listed = (type: keyof typeof PREFIXES, n: number, at: number, more: object = succeeded) =>
+  ({
+    ...{ id: `${PREFIXES[type]}_${operationId(n)}`, type },
+    ...more,
+    createdAt: timeOf(at),
+  }) as PaymentResponse['transactions'][number];
+const auth = listed('AUTH', 0, 1);
+const taken = listed('CAPTURE', 1, 3);
 
 const asAuthorized = [created(), authorized()];
 const asCaptured = [...asAuthorized, captureRequested(), captured({ operationId: FIRST })];
@@ -100,25 +108,18 @@ describe('gaps §5: the body after each event', () => {
         captureNow: true,
         status: 'CAPTURED',
         refundableAmount: 2500,
-        transactions: [{ id: `SALE_${ZERO}`, type: 'SALE', ...succeeded, createdAt: timeOf(2) }],
+        transactions: [listed('SALE', 0, 2)],
       },
     ],
     [
       'PaymentFailed of an authorization: a failed AUTH',
       [created(), failed()],
-      {
-        status: 'FAILED',
-        transactions: [{ id: `AUTH_${ZERO}`, type: 'AUTH', ...declined, createdAt: timeOf(1) }],
-      },
+      { status: 'FAILED', transactions: [listed('AUTH', 0, 1, declined)] },
     ],
     [
       'PaymentFailed of a sale: a failed SALE',
       [created({ captureNow: true }), failed()],
-      {
-        captureNow: true,
-        status: 'FAILED',
-        transactions: [{ id: `SALE_${ZERO}`, type: 'SALE', ...declined, createdAt: timeOf(1) }],
-      },
+      { captureNow: true, status: 'FAILED', transactions: [listed('SALE', 0, 1, declined)] },
     ],
     [
       'PaymentCaptureRequested: the status stays, nothing is listed',
@@ -162,14 +163,7 @@ describe('gaps §5: the body after each event', () => {
     [
       'PaymentVoided: a VOID with the authorized amount, which authorizedAmount keeps',
       [...asAuthorized, voidRequested(), voided()],
-      {
-        status: 'VOIDED',
-        authorizedAmount: 2500,
-        transactions: [
-          auth,
-          { id: `VOID_${FIRST}`, type: 'VOID', ...succeeded, createdAt: timeOf(3) },
-        ],
-      },
+      { status: 'VOIDED', authorizedAmount: 2500, transactions: [auth, listed('VOID', 1, 3)] },
     ],
     [
       'PaymentVoidDeclined: a failed VOID, still AUTHORIZED',
@@ -177,10 +171,7 @@ describe('gaps §5: the body after each event', () => {
       {
         status: 'AUTHORIZED',
         authorizedAmount: 2500,
-        transactions: [
-          auth,
-          { id: `VOID_${FIRST}`, type: 'VOID', ...declined, createdAt: timeOf(3) },
-        ],
+        transactions: [auth, listed('VOID', 1, 3, declined)],
       },
     ],
     [
@@ -196,17 +187,7 @@ describe('gaps §5: the body after each event', () => {
         status: 'CAPTURED',
         refundedAmount: 800,
         refundableAmount: 1700,
-        transactions: [
-          auth,
-          taken,
-          {
-            id: `REFN_${SECOND}`,
-            type: 'REFUND',
-            amount: 800,
-            result: 'SUCCEEDED',
-            createdAt: timeOf(5),
-          },
-        ],
+        transactions: [auth, taken, listed('REFUND', 2, 5, { ...succeeded, amount: 800 })],
       },
     ],
     [
@@ -216,11 +197,7 @@ describe('gaps §5: the body after each event', () => {
         ...amounts,
         status: 'REFUNDED',
         refundedAmount: 2500,
-        transactions: [
-          auth,
-          taken,
-          { id: `REFN_${SECOND}`, type: 'REFUND', ...succeeded, createdAt: timeOf(5) },
-        ],
+        transactions: [auth, taken, listed('REFUND', 2, 5)],
       },
     ],
     [
@@ -230,11 +207,7 @@ describe('gaps §5: the body after each event', () => {
         ...amounts,
         status: 'CAPTURED',
         refundableAmount: 2500,
-        transactions: [
-          auth,
-          taken,
-          { id: `REFN_${SECOND}`, type: 'REFUND', ...declined, createdAt: timeOf(5) },
-        ],
+        transactions: [auth, taken, listed('REFUND', 2, 5, declined)],
       },
     ],
   ];

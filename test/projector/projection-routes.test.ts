@@ -1,4 +1,4 @@
-/** The operator's routes over the read models as a whole (ADR-0042). */
+/** The operator's routes over the read models as a whole (ADR-0042), and over parked payments (P5). */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { watchProjectionMetrics } from '../../projector/open.ts';
@@ -10,14 +10,15 @@ import { REJECTION_HEADER } from '../../shared/http/errors.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
 import { closeGracefully } from '../../shared/http/server/health.ts';
 import { createStreams } from '../../shared/http/server/streams.ts';
+import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { runCli } from '../support/cli.ts';
-import { openApp, signToken } from '../support/in-process.ts';
 import { appendLife } from '../support/many-payments.ts';
-import { memoryEventStore } from '../support/memory-event-store.ts';
+import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { timeOf, wholeLife } from '../support/payment-events.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
+import { openApp, signToken } from '../support/service-in-process.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -27,6 +28,7 @@ const PAYMENTS = 60;
 const EVENTS = PAYMENTS * wholeLife('pay_1').length;
 
 type Wrap = {
+  fill?: (store: MemoryEventStore) => Promise<void>;
   store?: (own: EventStore) => EventStore;
   readModels?: (own: ReadModels) => ReadModels;
 };
@@ -34,14 +36,19 @@ type Wrap = {
 let close: () => Promise<void> = async () => undefined;
 afterEach(() => close());
 
-/** A projector over `PAYMENTS` payments behind its routes. */
+const fillWhole = async (store: MemoryEventStore): Promise<void> => {
+  for (let n = 0; n < PAYMENTS; n += 1) await appendLife(store, `pay_${n}`);
+};
+
+/** A projector over payments, `PAYMENTS` whole ones by default, behind its routes. */
 const open = async ({
+  fill = fillWhole,
   store: wrapStore = (own) => own,
   readModels: wrapReadModels = (own) => own,
 }: Wrap = {}) => {
   const folder = temporaryFolder();
   const store = memoryEventStore();
-  for (let n = 0; n < PAYMENTS; n += 1) await appendLife(store, `pay_${n}`);
+  await fill(store);
   const readModels = wrapReadModels(readModelsIn(folder.path, 'read models.db'));
   const projector: Projector = await startProjector({
     store: wrapStore(store),
@@ -72,7 +79,7 @@ const open = async ({
     return { status, headers: received, body };
   };
   const projection = async () => JSON.parse((await ask('GET', PLACE)).body).projections[0];
-  return { app, ask, projection, projector, metrics, store };
+  return { app, ask, projection, projector, metrics, store, readModels };
 };
 type Asking = { merchant?: string; scope?: string; accept?: string };
 
@@ -279,5 +286,69 @@ describe('POST /ops/v1/projections/rebuild', () => {
     }
     expect(eventsIn(sent.join('')).map(({ name }) => name)).toEqual(['progress']);
     held.resolve();
+  });
+});
+
+describe('parked payments', () => {
+  const REASON = 'has the unknown type PaymentShredded';
+  const PARKED = '/ops/v1/parked';
+  const entry = (paymentId: string) => {
+    return { paymentId, revision: 3, reason: REASON, since: expect.stringContaining('T') };
+  };
+  const openParked = async () => {
+    const opened = await open({
+      fill: async (store) => {
+        for (const n of [1, 2]) {
+          await appendLife(store, `pay_${n}`, `m_${n}`);
+          store.damage(streamOf(`pay_${n}`), 3, REASON);
+        }
+      },
+    });
+    await opened.projector.caughtUp;
+    const asking = async (method: 'GET' | 'POST', path = '', merchant = '*') => {
+      const { status, body } = await opened.ask(method, PARKED + path, { merchant });
+      return { status, json: JSON.parse(body) };
+    };
+    const retry = (id: string, merchant?: string) => asking('POST', `/${id}/retry`, merchant);
+    return { ...opened, list: (merchant?: string) => asking('GET', '', merchant), retry };
+  };
+
+  test('are listed with revision and reason; one merchant sees its own', async () => {
+    const { list } = await openParked();
+    expect(await list()).toEqual({
+      status: 200,
+      json: { parked: [entry('pay_1'), entry('pay_2')] },
+    });
+    expect((await list('m_2')).json).toEqual({ parked: [entry('pay_2')] });
+  });
+
+  test('of more than a thousand a merchant sees its own, and each of them can be tried again', async () => {
+    const { list, retry, readModels } = await openParked();
+    const others = Array.from({ length: 1_001 }, (_, n) => `pay_0${n}`);
+    const since = timeOf(0);
+    const park = (paymentId: string) =>
+      ({ kind: 'park', paymentId, revision: 0, reason: 'cannot be read', time: since }) as const;
+    const checkpoint = await readModels.checkpoint();
+    await readModels.apply(others.map(park), checkpoint, checkpoint);
+    expect((await list()).json.parked).toHaveLength(1_000);
+    expect((await list('m_2')).json).toEqual({ parked: [entry('pay_2')] });
+    const again = { paymentId: 'pay_2', whole: false, at: 3 };
+    expect(await retry('pay_2', 'm_2')).toMatchObject({ status: 200, json: again });
+  });
+
+  test('one that is tried again stays while the cause remains, and is whole once that is gone', async () => {
+    const { retry, store, readModels, projector } = await openParked();
+    const still = { paymentId: 'pay_1', whole: false, at: 3, reason: expect.any(String) };
+    expect(await retry('pay_1')).toEqual({ status: 200, json: still });
+    store.mend(streamOf('pay_1'));
+    expect(await retry('pay_1')).toEqual({
+      status: 200,
+      json: { paymentId: 'pay_1', whole: true },
+    });
+    expect(await readModels.getAny('pay_1')).toMatchObject({ revision: 5, parked: false });
+    await until('one is left', () => projector.status().parked === 1);
+    expect((await retry('pay_1')).status).toBe(404);
+    expect((await retry('pay_2', 'm_1')).status).toBe(404);
+    expect([(await retry('pay_9')).status, (await retry('pay.9')).status]).toEqual([404, 400]);
   });
 });

@@ -14,8 +14,8 @@ import {
 import { expectLedgerMatchesLog } from '../support/ledger-and-log.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import { type Random, randomOf } from '../support/random.ts';
-import { type CommandResponse, unresolvedIn } from '../support/service.ts';
-import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
+import { type CommandResponse, unresolvedIn } from '../support/service-client.ts';
+import { type StartedInProcess, startInProcess } from '../support/service-in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { ENDS_MS_MAX } from '../support/time-bounds.ts';
 import { until, within } from '../support/until.ts';
@@ -50,7 +50,10 @@ const roundsOf = (times: number, share: number, random: Random): Round[] =>
     .filter(() => random.chance(share))
     .map((cell, at) => ({ ...cell, amount: 1000 + at }));
 
-const create = (service: ServiceHere, { operation, amount }: Round): Promise<CommandResponse> =>
+const create = (
+  service: StartedInProcess,
+  { operation, amount }: Round,
+): Promise<CommandResponse> =>
   service.post(PAYMENTS, {
     ...payment,
     amount,
@@ -59,7 +62,7 @@ const create = (service: ServiceHere, { operation, amount }: Round): Promise<Com
 
 /** Sends the operation under its fault. */
 const meet = async (
-  service: ServiceHere,
+  service: StartedInProcess,
   provider: FaultyProvider,
   round: Round,
 ): Promise<CommandResponse> => {
@@ -82,7 +85,7 @@ const expectInContract = (round: Round, { status }: CommandResponse): void => {
 };
 
 const meetAll = async (
-  service: ServiceHere,
+  service: StartedInProcess,
   provider: FaultyProvider,
   rounds: readonly Round[],
 ) => {
@@ -104,7 +107,7 @@ const surviveProviderFaults = async (times: number, share = 1): Promise<number> 
   const provider = await faultyProvider(join(dataDir, 'provider-ledger.sqlite'));
   try {
     const env = { ...SETTINGS, PROVIDER_URL: provider.url };
-    await using service = await startServiceHere({ dataDir, env });
+    await using service = await startInProcess({ dataDir, env });
     await meetAll(service, provider, rounds);
     await until('all is resolved', async () => (await unresolvedIn(service)) === 0);
   } finally {

@@ -12,7 +12,7 @@ import { noFailingDisk, openFailingDisk } from '../support/failing-disk.ts';
 import { withLog } from '../support/logged-provider.ts';
 import { shareOf } from '../support/long-run-share.ts';
 import { authorize } from '../support/provider-operations.ts';
-import { cleanEnv, LAUNCHER, NODE } from '../support/service.ts';
+import { cleanEnv, LAUNCHER, NODE } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { HANGS_MS, STOP_MS_MAX } from '../support/time-bounds.ts';
 import { until, within } from '../support/until.ts';

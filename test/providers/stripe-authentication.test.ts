@@ -11,7 +11,7 @@ import {
   PAYMENTS,
   payment,
   storedTexts,
-} from '../support/in-process.ts';
+} from '../support/service-in-process.ts';
 import { openOverStripe, reconcile } from '../support/stripe-service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { AWAITED_MS } from '../support/time-bounds.ts';

@@ -26,7 +26,8 @@ import {
   openPaymentsIn,
   paymentsOfLog,
 } from '../support/ledger-and-log.ts';
-import { type Service, unresolvedIn } from '../support/service.ts';
+import { unresolvedIn } from '../support/service-client.ts';
+import type { Service } from '../support/service-processes.ts';
 import { type Step, type StripeDouble, stripeDouble } from '../support/stripe-double/server.ts';
 import { driverOver, wasFenced } from '../support/stripe-fault-rounds.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

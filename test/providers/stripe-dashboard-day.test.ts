@@ -1,15 +1,15 @@
 /** A merchant's day over Stripe and its Dashboard, by chance: in the end both say the same. */
 import { afterAll, expect, test } from '@jest/globals';
+import { openPaymentsIn } from '../support/ledger-and-log.ts';
+import { timesOf } from '../support/long-run-share.ts';
+import { type Random, randomOf } from '../support/random.ts';
 import {
   type CommandResponse,
   type InProcess,
   locatedId,
   PAYMENTS,
   payment,
-} from '../support/in-process.ts';
-import { openPaymentsIn } from '../support/ledger-and-log.ts';
-import { timesOf } from '../support/long-run-share.ts';
-import { type Random, randomOf } from '../support/random.ts';
+} from '../support/service-in-process.ts';
 import type { Intent } from '../support/stripe-double/books.ts';
 import type { Step, StripeDouble } from '../support/stripe-double/server.ts';
 import { wasFenced } from '../support/stripe-fault-rounds.ts';

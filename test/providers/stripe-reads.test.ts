@@ -1,9 +1,9 @@
 /** Notices cost reads at Stripe, whose limits the money's own requests need (docs/providers/stripe.md). */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { idOf } from '../support/in-process.ts';
 import { shareOf, timesOf } from '../support/long-run-share.ts';
 import { randomOf } from '../support/random.ts';
+import { idOf } from '../support/service-in-process.ts';
 import type { Intent, StripeRefund } from '../support/stripe-double/books.ts';
 import { openOverStripe } from '../support/stripe-service.ts';
 

@@ -1,6 +1,12 @@
 /** The service with PROVIDER=stripe over a double of Stripe: the README's story, and lost responses. */
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { locatedId, PAYMENTS, payment, signToken, storedTexts } from '../support/in-process.ts';
+import {
+  locatedId,
+  PAYMENTS,
+  payment,
+  signToken,
+  storedTexts,
+} from '../support/service-in-process.ts';
 import { openOverStripe, reconcile, STRIPE_KEY } from '../support/stripe-service.ts';
 import { until } from '../support/until.ts';
 

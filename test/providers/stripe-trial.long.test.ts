@@ -7,7 +7,14 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import sale from '../../examples/token.json' with { type: 'json' };
 import { freePort } from '../support/free-port.ts';
 import { openPaymentsIn } from '../support/ledger-and-log.ts';
-import { cleanEnv, LAUNCHER, NODE, ROOT, runCliProcess, startService } from '../support/service.ts';
+import {
+  cleanEnv,
+  LAUNCHER,
+  NODE,
+  ROOT,
+  runCliProcess,
+  startService,
+} from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 

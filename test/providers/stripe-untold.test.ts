@@ -1,7 +1,7 @@
 /** gaps §15: what is done in Stripe's Dashboard and told by no notice is recorded by the schedule's next look. */
 import { afterAll, expect, test } from '@jest/globals';
 import { lookAtEngines } from '../../cli/doctor-engines.ts';
-import { configOf, idOf, signToken } from '../support/in-process.ts';
+import { configOf, idOf, signToken } from '../support/service-in-process.ts';
 import type { Intent } from '../support/stripe-double/books.ts';
 import { openOverStripe } from '../support/stripe-service.ts';
 import { until } from '../support/until.ts';

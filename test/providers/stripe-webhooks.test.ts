@@ -3,7 +3,7 @@ import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { expectError, idOf, locatedId, signToken } from '../support/in-process.ts';
+import { expectError, idOf, locatedId, signToken } from '../support/service-in-process.ts';
 import { type Books, createBooks, type Intent } from '../support/stripe-double/books.ts';
 import { openOverStripe, reconcile, STRIPE_SECRET } from '../support/stripe-service.ts';
 import { stripeSignature } from '../support/stripe-signature.ts';

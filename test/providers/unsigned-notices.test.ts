@@ -1,7 +1,7 @@
 /** Notices without a signature cannot take the places of requests with a token (gaps §1, §11). */
 import { afterAll, afterEach, expect, test } from '@jest/globals';
-import { expectError, openInProcess } from '../support/in-process.ts';
 import { type RawClient, rawClient } from '../support/raw-client.ts';
+import { expectError, openInProcess } from '../support/service-in-process.ts';
 import { openOverStripe } from '../support/stripe-service.ts';
 import { until } from '../support/until.ts';
 

@@ -7,7 +7,7 @@ import type { Browser } from 'playwright-core';
 import { seriousViolations } from '../support/accessibility.ts';
 import { launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
 import { describeUnless } from '../support/describe-driver.ts';
-import { type Service, startService } from '../support/service.ts';
+import { type Service, startService } from '../support/service-processes.ts';
 
 const missing = noBrowser();
 describeUnless(missing, 'the API page', () => {

@@ -21,7 +21,7 @@ import {
   openInProcess,
   PAYMENTS,
   token,
-} from '../support/in-process.ts';
+} from '../support/service-in-process.ts';
 import { silentLog } from '../support/silent-log.ts';
 
 const page = (file: string): string =>

@@ -10,7 +10,7 @@ import {
   openInProcess,
   PAYMENTS,
   token,
-} from '../support/in-process.ts';
+} from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 /** Of each merchant one row is forged, and only that merchant's tests read it. */

@@ -6,6 +6,9 @@ import { behindTheStream, getPayment } from '../../query-api/get-payment.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import { foldReadModel } from '../../shared/payment/response.ts';
+import { memoryEventStore } from '../support/memory-event-store.ts';
+import { appendPayment, timeOf, wholeLife } from '../support/payment-events.ts';
+import { readModelsIn } from '../support/read-models-here.ts';
 import {
   expectError,
   expectResponseHeaders,
@@ -14,10 +17,7 @@ import {
   PAYMENTS,
   timeless,
   token,
-} from '../support/in-process.ts';
-import { memoryEventStore } from '../support/memory-event-store.ts';
-import { appendPayment, timeOf, wholeLife } from '../support/payment-events.ts';
-import { readModelsIn } from '../support/read-models-here.ts';
+} from '../support/service-in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const service = await openInProcess();

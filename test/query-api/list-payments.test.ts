@@ -8,7 +8,7 @@ import {
   openInProcess,
   PAYMENTS,
   token,
-} from '../support/in-process.ts';
+} from '../support/service-in-process.ts';
 
 /** Of m_test, oldest first. */
 const created: CommandResponse[] = [];

@@ -12,7 +12,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { startService } from '../support/service.ts';
+import { startService } from '../support/service-processes.ts';
 
 const VERSION = '4.32.5';
 const CHECKS = [

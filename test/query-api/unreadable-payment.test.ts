@@ -1,5 +1,5 @@
 /** P5: a poison event stops its own payment only, in lists too. */
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { listUnresolved } from '../../command-api/recovery/unresolved.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
@@ -8,7 +8,6 @@ import { registerQueryApi } from '../../query-api/routes.ts';
 import { expectedAfter } from '../../shared/event-store/codec.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openApp, SECRET, token } from '../support/in-process.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import {
   appendPayment,
@@ -20,6 +19,7 @@ import {
 } from '../support/payment-events.ts';
 import { paymentLogOver } from '../support/payment-log.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
+import { openApp, SECRET, token } from '../support/service-in-process.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -40,7 +40,7 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
   let projector: Projector;
   let app: FastifyInstance;
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     folder = temporaryFolder();
     store = memoryEventStore();
     readModels = readModelsIn(folder.path);
@@ -60,7 +60,7 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
       webhookSecret: async () => SECRET,
     });
   });
-  afterEach(async () => {
+  afterAll(async () => {
     await app.close();
     await projector.stop();
     await readModels.close();
@@ -92,6 +92,15 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
     expect({ ...foreign.json, timestamp: '' }).toEqual({ ...unknown.json, timestamp: '' });
   });
 
+  test('is left out of the list of unresolved payments, which holds the others', async () => {
+    const paymentLog = paymentLogOver(store);
+    const inFlight = { mayRun: () => false, isWaiting: () => false };
+    const unresolved = { list: () => [] };
+    const deps = { paymentLog, inFlight, unresolved, providers: ['simulator'] };
+    const listed = await listUnresolved(deps, readModels, '*');
+    expect(listed).toMatchObject([{ paymentId: GOOD, operation: 'create' }]);
+  });
+
   test('is left out of what its merchant listens to, which holds the others', async () => {
     const [first] = await store.readStream(streamOf(GOOD));
     const approval = newEvent(authorized(), timeOf(2));
@@ -101,14 +110,5 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
     expect(messages.map(({ body }) => JSON.parse(body).data.payment)).toMatchObject([
       { paymentId: GOOD, status: 'AUTHORIZED' },
     ]);
-  });
-
-  test('is left out of the list of unresolved payments, which holds the others', async () => {
-    const paymentLog = paymentLogOver(store);
-    const inFlight = { mayRun: () => false, isWaiting: () => false };
-    const unresolved = { list: () => [] };
-    const deps = { paymentLog, inFlight, unresolved, providers: ['simulator'] };
-    const listed = await listUnresolved(deps, readModels, '*');
-    expect(listed).toMatchObject([{ paymentId: GOOD, operation: 'create' }]);
   });
 });

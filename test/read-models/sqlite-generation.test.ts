@@ -1,6 +1,7 @@
-/** The next generation of the read models in a SQLite file: its checksum, errors of the file, and a file that is read elsewhere. */
+/** The next generation of the read models in a SQLite file: its checksum, errors of the file, a file that is read elsewhere, and its write-ahead log. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as immediate } from 'node:timers/promises';
@@ -16,8 +17,9 @@ import type {
 } from '../../shared/read-models/port.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { errorFrom, failureOf } from '../../shared/runtime/scan.ts';
+import { timesOf } from '../support/long-run-share.ts';
 import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
-import { NODE, ROOT } from '../support/service.ts';
+import { NODE, ROOT } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { change, readModelAt } from './opened.ts';
 
@@ -207,4 +209,42 @@ describe('a file that another process, such as a shell, has open', () => {
     await readModels.close();
     expectWholeFile();
   });
+});
+
+/** A checkpoint is due at 2,000 pages of 4 kB, each with its header: a few batches. */
+const DUE_PAGES = 2_000;
+const DUE_BYTES = DUE_PAGES * (4_096 + 24);
+const BATCH = 1_000;
+const GENERATIONS = timesOf(4, 2);
+
+const writeBatch = async (into: Pick<ReadModels, 'apply' | 'checkpoint'>, batch: string) => {
+  const ids = Array.from({ length: BATCH }, (_, n) => `pay_${batch}_${n}`);
+  const from = await into.checkpoint();
+  await into.apply(
+    ids.map((id) => change(readModelAt(id, 1))),
+    from,
+    `p_${batch}`,
+  );
+};
+const walBytes = (): number => statSync(`${file}-wal`).size;
+const writeUntilDue = async (name: string): Promise<void> => {
+  for (let n = 0; n === 0 || walBytes() < DUE_BYTES; n += 1)
+    await writeBatch(readModels, `${name}${n}`);
+};
+
+const expectWhole = async (documents: number): Promise<void> => {
+  expect(await readModels.checksum()).toMatchObject({ documents });
+  using db = new DatabaseSync(file, { timeout: 5000 });
+  expect(db.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
+};
+
+test('no log is moved into another file where a rebuild replaces the file meanwhile', async () => {
+  for (let generation = 0; generation < GENERATIONS; generation += 1) {
+    await writeUntilDue(`old${generation}_`);
+    const next = await readModels.openGeneration();
+    await writeBatch(next, `new${generation}`);
+    await next.serve();
+    await next.end();
+    await expectWhole(BATCH);
+  }
 });

@@ -6,15 +6,15 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { commandsOf, runInShell } from '../support/backup-page.ts';
 import { freePort } from '../support/free-port.ts';
-import { SECRET, token } from '../support/in-process.ts';
 import { randomOf } from '../support/random.ts';
+import type { Body } from '../support/service-client.ts';
+import { SECRET, token } from '../support/service-in-process.ts';
 import {
-  type Body,
   type ServiceProcess,
   spawnService,
   startService,
   untilReady,
-} from '../support/service.ts';
+} from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { newWork, startWriters } from '../support/writers.ts';

@@ -19,8 +19,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { newSealingKey } from '../../audit/seals/key.ts';
 import { expectError, runCli } from '../support/cli.ts';
-import { payment, SECRET } from '../support/in-process.ts';
-import { startServiceHere } from '../support/service-here.ts';
+import { payment, SECRET, startInProcess } from '../support/service-in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -48,7 +47,7 @@ const bytesOf = (path: string) =>
 
 beforeAll(async () => {
   mkdirSync(join(folder, 'seal'));
-  await using service = await startServiceHere({ dataDir, env });
+  await using service = await startInProcess({ dataDir, env });
   expect((await service.post('/api/v1/payments', payment())).status).toBe(200);
   await until('the log is sealed', () => headNow().startsWith('{"log"'));
   expect(await cli('backup', copy)).toMatchObject({ code: 0 });
@@ -68,7 +67,7 @@ const changed = (name: string, change: (log: DatabaseSync, file: string) => void
 };
 
 test('a folder that a service holds is refused, and so is one without a log', async () => {
-  await using _ = await startServiceHere({ dataDir, env });
+  await using _ = await startInProcess({ dataDir, env });
   const [held, none] = [await cli('restore', copy), await cli('restore', folder)];
   expectError(held, 1, 'held by a running service');
   expectError(none, 1, 'holds no events.sqlite');
@@ -122,7 +121,7 @@ test('the copy is put in the place of the folder, which is kept, and the service
     entries.map((path) => [path, uid, 0]),
   );
   expect(headNow()).toBe('');
-  await using service = await startServiceHere({ dataDir, env });
+  await using service = await startInProcess({ dataDir, env });
   const there = { ...env, PAYMENTS_URL: service.url };
   expect(await runCli(['verify', '--all'], there)).toMatchObject({
     code: 0,

@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import sale from '../../examples/sale.json' with { type: 'json' };
 import { commandsOf, runCommandOf, runInShell } from '../support/backup-page.ts';
-import { SECRET, token } from '../support/in-process.ts';
 import { entriesOfLedger, expectLedgerMatchesLog } from '../support/ledger-and-log.ts';
-import { type CommandResponse, startService } from '../support/service.ts';
-import { startServiceHere } from '../support/service-here.ts';
+import type { CommandResponse } from '../support/service-client.ts';
+import { SECRET, startInProcess, token } from '../support/service-in-process.ts';
+import { startService } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -33,7 +33,7 @@ test('backup, charge, restore, acknowledge, repeat: the provider has one charge'
     'idempotency-key': 'order-1',
   };
   const dataDir = join(folder, 'data');
-  await using service = await startServiceHere({ dataDir, env: SETTINGS });
+  await using service = await startInProcess({ dataDir, env: SETTINGS });
   const own = { ...SETTINGS, DATA_DIR: dataDir, PORT: String(service.port) };
   expect(
     (await service.post(PAYMENTS, sale, { ...headers, 'idempotency-key': 'before' })).status,

@@ -1,8 +1,8 @@
 /** gaps §7, §17: restores, outages and acknowledgements in any order. */
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { NO_RETRIES, openInProcess } from '../support/in-process.ts';
 import { timesOf } from '../support/long-run-share.ts';
+import { NO_RETRIES, openInProcess } from '../support/service-in-process.ts';
 import { histories, runHistory, type Seen } from './restored.ts';
 
 test('after every step of a history the provider has moved no more than the responses admit', async () => {

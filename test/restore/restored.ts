@@ -5,8 +5,8 @@
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { type CommandResponse, type InProcess, token } from '../support/in-process.ts';
 import { acknowledge, backUp, putBack } from '../support/put-back.ts';
+import { type CommandResponse, type InProcess, token } from '../support/service-in-process.ts';
 
 type Kind = 'create' | 'capture' | 'void' | 'refund';
 /** What the merchant knows of one request under its key, by the last response that said anything. */

@@ -7,10 +7,14 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { SPAN_ATTRIBUTES } from '../../shared/runtime/tracing.ts';
-import { signToken } from '../support/in-process.ts';
 import { type CollectedSpan, type Collector, startCollector } from '../support/otlp-collector.ts';
-import { ROOT, startService } from '../support/service.ts';
-import { noThreeProcesses, startThreeProcesses } from '../support/three-processes.ts';
+import { signToken } from '../support/service-in-process.ts';
+import {
+  noThreeProcesses,
+  ROOT,
+  startService,
+  startThreeProcesses,
+} from '../support/service-processes.ts';
 import { STOP_MS_MAX } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';

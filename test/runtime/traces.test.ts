@@ -17,10 +17,10 @@ import {
   SPAN_ATTRIBUTES,
 } from '../../shared/runtime/tracing.ts';
 import { tracedFeed } from '../../topics/traces.ts';
-import { APPROVED, type InProcess, openInProcess, token } from '../support/in-process.ts';
 import { memoryFeed } from '../support/memory-feed.ts';
 import { type Collector, startCollector } from '../support/otlp-collector.ts';
 import { created, newEvent } from '../support/payment-events.ts';
+import { APPROVED, type InProcess, openInProcess, token } from '../support/service-in-process.ts';
 import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';

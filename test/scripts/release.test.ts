@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import manifest from '../../package.json' with { type: 'json' };
 import { timesOf } from '../support/long-run-share.ts';
-import { cleanEnv, NODE, ROOT, spawnService, untilReady } from '../support/service.ts';
+import { cleanEnv, NODE, ROOT, spawnService, untilReady } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** The real installation takes a quarter of a minute, and asks the registry. */

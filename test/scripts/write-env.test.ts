@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { cleanEnv, LAUNCHER, NODE, ROOT } from '../support/service.ts';
+import { cleanEnv, LAUNCHER, NODE, ROOT } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const { path: folder, remove } = temporaryFolder();

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { ROOT } from './service.ts';
+import { ROOT } from './service-processes.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 

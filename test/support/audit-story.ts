@@ -1,5 +1,5 @@
 /** A service whose one payment has a story, and the tokens of auditors who read it. */
-import { type Asking, idOf, NO_RETRIES, openInProcess, token } from './in-process.ts';
+import { type Asking, idOf, NO_RETRIES, openInProcess, token } from './service-in-process.ts';
 
 /** The headers of a request for lines of JSON. */
 export const NDJSON = { accept: 'application/x-ndjson' };

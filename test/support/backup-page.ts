@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type CliRun, runCli } from './cli.ts';
-import { ROOT } from './service.ts';
+import { ROOT } from './service-processes.ts';
 
 const PAGE = readFileSync(join(ROOT, 'docs/backup.md'), 'utf8');
 

@@ -11,7 +11,7 @@ import payment from '../../examples/payment.json' with { type: 'json' };
 import { luhnNumber, searchFor } from './card-search.ts';
 import { timesOf } from './long-run-share.ts';
 import { randomOf } from './random.ts';
-import { type Service, startService } from './service.ts';
+import { type Service, startService } from './service-processes.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 const PAYMENTS = '/api/v1/payments';

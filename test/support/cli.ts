@@ -6,7 +6,7 @@
 import { PassThrough } from 'node:stream';
 import { expect } from '@jest/globals';
 import { runCommandLine } from '../../cli/run.ts';
-import { cleanEnv } from './service.ts';
+import { cleanEnv } from './service-processes.ts';
 
 export type CliRun = { code: number; stdout: string; stderr: string };
 

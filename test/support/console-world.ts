@@ -15,7 +15,7 @@ import {
   openInProcess,
   SECRET,
   signToken,
-} from './in-process.ts';
+} from './service-in-process.ts';
 import { until } from './until.ts';
 import { startReceiver } from './webhook-receiver.ts';
 

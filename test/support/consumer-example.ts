@@ -13,7 +13,7 @@ import { type EventFeed, FeedUnavailable } from '../../topics/port.ts';
 import { startRelay } from '../../topics/relay.ts';
 import { expectWhole } from './feed-checks.ts';
 import { appendLives, eventsOf, LIFE } from './many-payments.ts';
-import { NODE, ROOT } from './service.ts';
+import { NODE, ROOT } from './service-processes.ts';
 import { silent } from './silent-log.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';

@@ -7,16 +7,9 @@ import payment from '../../examples/payment.json' with { type: 'json' };
 import type { CrashPoint, Operation } from './crash-points.ts';
 import { expectLedgerMatchesLog, type LoggedPayment } from './ledger-and-log.ts';
 import { opening } from './opening-provider.ts';
-import {
-  type Client,
-  type CommandResponse,
-  LAUNCHER,
-  NODE,
-  type Service,
-  startService,
-  unresolvedIn,
-} from './service.ts';
-import { type ServiceHere, startServiceHere } from './service-here.ts';
+import { type Client, type CommandResponse, unresolvedIn } from './service-client.ts';
+import { type StartedInProcess, startInProcess } from './service-in-process.ts';
+import { LAUNCHER, NODE, type Service, startService } from './service-processes.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
@@ -66,8 +59,8 @@ export const arm = async (service: Service): Promise<void> => {
 };
 
 /** What no crash follows is the service in this process. */
-const startLast = (dataDir: string): Promise<ServiceHere> =>
-  startServiceHere({ dataDir, env: { ...ENV, OPENS: 'first' }, wrappers: { provider: opening } });
+const startLast = (dataDir: string): Promise<StartedInProcess> =>
+  startInProcess({ dataDir, env: { ...ENV, OPENS: 'first' }, wrappers: { provider: opening } });
 
 /** The payment that the operation is about, made before the process is to die. */
 const prepared = async (service: Service, operation: Operation, reference: string) => {

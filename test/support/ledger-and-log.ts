@@ -13,14 +13,14 @@ import { paymentOf } from '../../shared/payment/payment-events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { foldState, type PaymentState, unresolvedOperations } from '../../shared/payment/state.ts';
 import { eventsOf } from './many-payments.ts';
-import type { Body } from './service.ts';
+import type { Body } from './service-client.ts';
 import { HANGS_MS } from './time-bounds.ts';
 import type { Acknowledged } from './writers.ts';
 
 const PAGE = 2000;
 
 /** One operation that the provider carried out, in words that ledger and log share. */
-export type Entry = `${string} ${string} ${string} ${number} ${string}`;
+type Entry = `${string} ${string} ${string} ${number} ${string}`;
 
 export type LoggedPayment = { state: PaymentState; body: string };
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { runInShell } from './backup-page.ts';
-import { ROOT } from './service.ts';
+import { ROOT } from './service-processes.ts';
 
 const PAGE = readFileSync(join(ROOT, 'docs/production.md'), 'utf8');
 

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from './service.ts';
+import { ROOT } from './service-processes.ts';
 
 /** Made by tools, so its words are not ours. */
 const GENERATED = /(^|\/)(package-lock\.json|go\.sum)$/;

@@ -2,7 +2,7 @@
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { type CommandResponse, type InProcess, token } from './in-process.ts';
+import { type CommandResponse, type InProcess, token } from './service-in-process.ts';
 
 /** Copies the log as it is now. */
 export const backUp = ({ dataDir }: InProcess, name = 'backup'): void => {

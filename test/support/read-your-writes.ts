@@ -2,9 +2,10 @@
  * A POST and the GET that follows it at once, by writers each of which has its payments to itself:
  * the two bodies are the same bytes, or something was lost or is older.
  */
-import { payment } from './in-process.ts';
+
 import type { Random } from './random.ts';
-import type { Body } from './service.ts';
+import type { Body } from './service-client.ts';
+import { payment } from './service-in-process.ts';
 
 type Reply = { status: number; text: string };
 

@@ -1,6 +1,6 @@
 /** Starts that are refused: one clear line on stderr, exit code 1, no stack trace, no hang. */
 import { expect } from '@jest/globals';
-import { type ServiceOptions, spawnService } from './service.ts';
+import { type ServiceOptions, spawnService } from './service-processes.ts';
 import { until } from './until.ts';
 
 /** Starts a service that refuses to start, and gives the lines of its stderr. */

@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from './service.ts';
+import { ROOT } from './service-processes.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /** The commit by which the golden folder was written. */

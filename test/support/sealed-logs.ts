@@ -1,6 +1,6 @@
 /**
- * A log that a projector follows and seals, in a file of SQLite and at the stand-in of EventStoreDB; and
- * a thief who may write both, and computes every hash anew.
+ * A log that a projector follows and seals at the stand-in of EventStoreDB, and a thief who may write it,
+ * and computes every hash anew.
  */
 import { join } from 'node:path';
 import { openSealer } from '../../audit/seals/open.ts';
@@ -9,7 +9,6 @@ import { GENESIS_HASH, hashOf } from '../../shared/event-store/chain.ts';
 import { canonicalJson } from '../../shared/event-store/codec.ts';
 import { openEventStoreDb } from '../../shared/event-store/eventstoredb/event-store.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
@@ -18,7 +17,6 @@ import { type StandIn, startStandIn } from './eventstoredb-stand-in.ts';
 import { appendLife } from './many-payments.ts';
 import { readModelsIn } from './read-models-here.ts';
 import { silent } from './silent-log.ts';
-import { chainedAnew, openRows } from './tampering.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
 
@@ -45,16 +43,6 @@ const chained = (change: Change) => {
   };
 };
 
-const rewriteFile = (file: string, change: Change): void => {
-  const rows = openRows(file);
-  const left = rows.rows.flatMap((row) => {
-    const changed = change(JSON.parse(row.text));
-    return changed === undefined ? [] : [{ ...row, text: JSON.stringify(changed) }];
-  });
-  rows.write(chainedAnew(left));
-  rows.close();
-};
-
 const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64');
 const parsed = (text: string): Record<string, unknown> =>
   JSON.parse(Buffer.from(text, 'base64').toString());
@@ -78,42 +66,7 @@ const rewriteServer = (standIn: StandIn, change: Change): void =>
     });
   });
 
-/** One engine. `rewrite` is done while the service is stopped. */
-type Engine = {
-  /** For EVENTSTOREDB_URL. */
-  url?: string;
-  open(): Promise<EventStore>;
-  rewrite(change: Change): Promise<void>;
-  /** Deletes a stream at the server while the service runs, and scavenges; left out for a file. */
-  remove?(how: 'softDelete' | 'tombstone', stream: string): void;
-  end(): Promise<void>;
-};
-
 const logger = { debug: () => undefined, warn: () => undefined };
-
-export const ENGINES = {
-  sqlite: async (folder: string): Promise<Engine> => {
-    const file = join(folder, 'events.sqlite');
-    return {
-      open: () => openSqliteEventStore({ file }),
-      rewrite: async (change) => rewriteFile(file, change),
-      end: async () => undefined,
-    };
-  },
-  'eventstoredb (stand-in)': async (): Promise<Engine> => {
-    const standIn = await startStandIn({ noisy: true });
-    return {
-      url: standIn.url,
-      open: () => openEventStoreDb({ url: standIn.url, logger }),
-      rewrite: async (change) => rewriteServer(standIn, change),
-      remove: (how, stream) => {
-        standIn[how](stream);
-        standIn.scavenge();
-      },
-      end: () => standIn.close(),
-    };
-  },
-};
 
 /** A change that takes one payment out, as deleting its stream and a scavenge do. */
 export const without =
@@ -162,16 +115,17 @@ const leased = (readModels: ReadModels): ReadModels => {
   };
 };
 
-/** Opens a log of an engine, empty. The sealing key lies on a volume of its own. */
-export const openSealedLog = async (name: keyof typeof ENGINES) => {
+/** Opens an empty log. The sealing key lies on a volume of its own. */
+export const openSealedLog = async () => {
   const folder = temporaryFolder();
-  const engine = await ENGINES[name](folder.path);
+  const standIn = await startStandIn({ noisy: true });
+  const open = () => openEventStoreDb({ url: standIn.url, logger });
   const keyFile = join(folder.path, 'sealing-key.pem');
   const config = { seals: { keyFile, eventsMax: 10_000, everyMs: 3_600_000 } };
   const openReadModels = (file: string) => leased(readModelsIn(folder.path, file));
   let readModels = openReadModels('read-models.sqlite');
   const sealers = new Set<{ stop(): Promise<void> }>();
-  let store = await engine.open();
+  let store: EventStore = await open();
 
   /** Starts to follow and to seal, over `read` where a test looks at what is read. */
   const follow = async (read: EventStore = store): Promise<Following> => {
@@ -223,19 +177,20 @@ export const openSealedLog = async (name: keyof typeof ENGINES) => {
       await readModels.close();
       readModels = openReadModels('new-read-models.sqlite');
     },
-    url: engine.url,
-    remove: engine.remove,
+    /** For EVENTSTOREDB_URL. */
+    url: standIn.url,
+    /** While the service is stopped. */
     rewrite: async (change: Change): Promise<void> => {
       await store.close();
-      await engine.rewrite(change);
-      store = await engine.open();
+      rewriteServer(standIn, change);
+      store = await open();
     },
     close: async (): Promise<void> => {
       await store.close();
       // What a killed process has left: nothing is sealed in a closed store.
       for (const sealer of sealers) await sealer.stop();
       await readModels.close();
-      await engine.end();
+      await standIn.close();
       folder.remove();
     },
   };

@@ -11,7 +11,7 @@ import {
   openInProcess,
   SECRET,
   signToken,
-} from './in-process.ts';
+} from './service-in-process.ts';
 import { until } from './until.ts';
 
 export type ServerService = Awaited<ReturnType<typeof openServerService>>;

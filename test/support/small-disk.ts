@@ -13,8 +13,6 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export type SmallDisk = ReturnType<typeof openSmallDisk>;
-
 const CHUNK_BYTES = 65_536;
 const PAGE_BYTES = 4096;
 

@@ -1,5 +1,5 @@
 /** The service in this process with `PROVIDER=stripe`, over a double of Stripe. */
-import { type InProcess, NO_RETRIES, openInProcess, signToken } from './in-process.ts';
+import { type InProcess, NO_RETRIES, openInProcess, signToken } from './service-in-process.ts';
 import type { Intent } from './stripe-double/books.ts';
 import { stripeDouble } from './stripe-double/server.ts';
 import { stripeSignature } from './stripe-signature.ts';

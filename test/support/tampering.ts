@@ -226,7 +226,7 @@ const ROW_CHANGES: Record<string, RowChange> = {
 export const ROW_CHANGE_NAMES = Object.keys(ROW_CHANGES);
 
 /** Makes one change to the rows and gives what it was; `restore` takes it back. */
-export const changeRows = (rows: Rows, random: Random, n: number): { what: string } => {
+const changeRows = (rows: Rows, random: Random, n: number): { what: string } => {
   const name = ROW_CHANGE_NAMES[n % ROW_CHANGE_NAMES.length] as string;
   const at = random.between(0, rows.rows.length - 1);
   const changed = ROW_CHANGES[name]?.(rows.rows, at, random) ?? [];

@@ -29,10 +29,6 @@ export const STARTS_MS_MAX = bound(6_000);
 export const FOLLOWED_MS_MAX = bound(10_000);
 /** By how much a projector that stands still may make a create slower. */
 export const SLOWER_MS_MAX = bound(50);
-/** A GET or a create beside another merchant's crowd, or its endpoints that hang. */
-export const CROWDED_MS_MAX = bound(250);
-/** A message beside another merchant's endpoints that hang, from its event to its endpoint. */
-export const ARRIVED_MS_MAX = bound(5_000);
 /** Until another process delivers, after a stop; and after a loss: 25 s on a idle machine. */
 export const HANDED_OVER_MS_MAX = bound(15_000);
 export const TAKEN_OVER_MS_MAX = bound(60_000);

@@ -3,9 +3,9 @@
  * has ended or the service is gone. It keeps each acknowledged operation, and marks the one under way.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { PAYMENTS, payment } from './in-process.ts';
 import type { Random } from './random.ts';
-import type { Body } from './service.ts';
+import type { Body } from './service-client.ts';
+import { PAYMENTS, payment } from './service-in-process.ts';
 import { HANGS_MS } from './time-bounds.ts';
 
 /** A payment by the last response that reached its writer. */

@@ -1,8 +1,8 @@
 /** Webhook endpoints while the engine that keeps their deliveries is away (gaps §7). */
 import { expect, test } from '@jest/globals';
 import { freePort } from '../support/free-port.ts';
-import { openInProcess, token } from '../support/in-process.ts';
 import { startMongoStandIn } from '../support/mongodb-stand-in.ts';
+import { openInProcess, token } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 const ENDPOINTS = '/api/v1/webhook-endpoints';

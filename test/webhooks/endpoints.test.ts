@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { endpointStreamOf } from '../../webhooks/endpoints/endpoints.ts';
-import { openInProcess, signToken, token } from '../support/in-process.ts';
+import { openInProcess, signToken, token } from '../support/service-in-process.ts';
 import { until as untilWithin } from '../support/until.ts';
 import { startReceiver, verified, type WebhookReceiver } from '../support/webhook-receiver.ts';
 

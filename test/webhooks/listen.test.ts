@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { endpointKey, secretTextOf, signedHeaders } from '../../webhooks/signer.ts';
 import { runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
-import { NODE, ROOT } from '../support/service.ts';
-import { type ServiceHere, startServiceHere } from '../support/service-here.ts';
+import { type StartedInProcess, startInProcess } from '../support/service-in-process.ts';
+import { NODE, ROOT } from '../support/service-processes.ts';
 import { until } from '../support/until.ts';
 import { allMessages } from '../support/webhook-merchant.ts';
 import { startReceiver, verified, type WebhookReceiver } from '../support/webhook-receiver.ts';
@@ -85,10 +85,10 @@ describe('the receivers to copy', () => {
 const example = JSON.parse(readFileSync(join(ROOT, 'examples/payment.json'), 'utf8'));
 
 describe('payments listen --forward-to', () => {
-  let service: ServiceHere;
+  let service: StartedInProcess;
   let receiver: WebhookReceiver;
   beforeAll(async () => {
-    service = await startServiceHere({ env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
+    service = await startInProcess({ env: { WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' } });
     receiver = await startReceiver();
   });
   afterAll(async () => {

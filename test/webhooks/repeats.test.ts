@@ -1,6 +1,6 @@
 /** A request of webhook endpoints is repeated under its Idempotency-Key (gaps §20). */
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { openInProcess, token } from '../support/in-process.ts';
+import { openInProcess, token } from '../support/service-in-process.ts';
 
 const ENDPOINTS = '/api/v1/webhook-endpoints';
 const HOOK = { url: 'https://shop.example/hook' };

@@ -4,15 +4,16 @@
  */
 import { describe, expect, test } from '@jest/globals';
 import { describeUnless } from '../support/describe-driver.ts';
-import { signToken } from '../support/in-process.ts';
 import { newestSince, paced } from '../support/paced-load.ts';
-import type { ServiceProcess } from '../support/service.ts';
-import { standInEventStore, standInMongo } from '../support/stand-in-process.ts';
+import { signToken } from '../support/service-in-process.ts';
 import {
   noThreeProcesses,
+  type ServiceProcess,
+  standInEventStore,
+  standInMongo,
   startThreeProcesses,
   type ThreeProcesses,
-} from '../support/three-processes.ts';
+} from '../support/service-processes.ts';
 import { HANDED_OVER_MS_MAX, TAKEN_OVER_MS_MAX } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 import {

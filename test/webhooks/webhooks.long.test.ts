@@ -5,7 +5,7 @@ import { expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { newPaymentId } from '../../shared/runtime/ids.ts';
 import { appendPayment, authorized, created } from '../support/payment-events.ts';
-import { ROOT, runCliProcess, startService } from '../support/service.ts';
+import { ROOT, runCliProcess, startService } from '../support/service-processes.ts';
 import { until } from '../support/until.ts';
 import {
   ALLOW_LOOPBACK,

@@ -3,7 +3,11 @@ import { expect } from '@jest/globals';
 import fc from 'fast-check';
 import type { LaterResult } from '../../../shared/payment/commands.ts';
 import type { Fault } from '../../support/faults-on-demand.ts';
-import { APPROVED, type CommandResponse, type InProcess } from '../../support/in-process.ts';
+import {
+  APPROVED,
+  type CommandResponse,
+  type InProcess,
+} from '../../support/service-in-process.ts';
 import { until } from '../../support/until.ts';
 import {
   allows,

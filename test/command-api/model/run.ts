@@ -1,6 +1,11 @@
 /** Runs sequences of steps against the service and the model; a seed that failed is kept here. */
 import fc from 'fast-check';
-import { type InProcess, NO_RETRIES, openInProcess, token } from '../../support/in-process.ts';
+import {
+  type InProcess,
+  NO_RETRIES,
+  openInProcess,
+  token,
+} from '../../support/service-in-process.ts';
 import { steps, type World } from './commands.ts';
 
 type ModelRun = { sequences: number; commands: number; slow: boolean; seed?: number };

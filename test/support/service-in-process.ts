@@ -1,6 +1,7 @@
 /**
- * The whole embedded service without a socket: a real event store, real read models and the real
- * simulator over a temporary folder, asked through `app.inject`.
+ * The whole embedded service in the process of the tests: a real event store, real read models and the
+ * real simulator over a temporary folder. `openInProcess` is asked through `app.inject`, without a socket;
+ * `startInProcess` listens, and is asked as `startService` of service-processes.ts.
  */
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,9 +19,12 @@ import { loadConfig } from '../../shared/runtime/load-config.ts';
 import type { Log } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { providerFaults, readModelsFaults } from './faults-on-demand.ts';
+import { freePort } from './free-port.ts';
 import { expectDescribed } from './once/api-description.ts';
-import { type Body, parsed } from './service.ts';
+import { type Body, clientOf, isReady, parsed } from './service-client.ts';
+import type { ServiceOptions } from './service-processes.ts';
 import { silentLog } from './silent-log.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 import { PATIENT } from './time-bounds.ts';
 import { until } from './until.ts';
 
@@ -78,10 +82,17 @@ const asPayload = (body: unknown): string | Buffer | undefined =>
     ? body
     : JSON.stringify(body);
 
-export const configOf = (settings: Record<string, string>) => {
-  const read = loadConfig({ JWT_SECRET: SECRET, ...PATIENT, ...settings });
+const readConfig = (settings: NodeJS.ProcessEnv) => {
+  const read = loadConfig({ ...PATIENT, ...settings });
   if (!read.ok) throw new Error(read.problems.join('; '));
   return read.config;
+};
+
+export const configOf = (settings: Record<string, string>) =>
+  readConfig({ JWT_SECRET: SECRET, ...settings });
+
+const fatal = (error: Error) => {
+  throw error;
 };
 
 /** Requests to an app, by default with the token `own`; each response is held against the API document. */
@@ -150,9 +161,7 @@ export const openInProcess = async (
       configOf({ DATA_DIR: dataDir, ...UNSCHEDULED, ...settings }),
       openDataFolder(dataDir),
       log,
-      (error) => {
-        throw error;
-      },
+      fatal,
       {
         provider: (own) => {
           provider = over.provider?.(own) ?? own;
@@ -191,6 +200,39 @@ export const openInProcess = async (
       readModels.release();
       await service.stop();
       rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+};
+
+export type StartedInProcess = Awaited<ReturnType<typeof startInProcess>>;
+
+/** Opens it with the settings of `env` at an address and waits until it is ready. It logs nothing. */
+export const startInProcess = async ({
+  env,
+  dataDir: given,
+  wrappers,
+}: Pick<ServiceOptions, 'env' | 'dataDir'> & {
+  wrappers?: Wrappers;
+} = {}) => {
+  const { path: dataDir, remove } =
+    given === undefined ? temporaryFolder() : { path: given, remove: () => undefined };
+  const PORT = env?.PORT ?? String(await freePort());
+  const config = readConfig({ ...env, DATA_DIR: dataDir, PORT });
+  const { host, port } = config;
+  const folder = openDataFolder(dataDir);
+  const opened = await openService(config, folder, silentLog, fatal, wrappers);
+  await opened.app.listen({ host, port });
+  let stopped: Promise<void> | undefined;
+  const at = { url: `http://127.0.0.1:${port}`, port, dataDir };
+  await until('the service is ready', () => isReady(at.url));
+  return {
+    ...at,
+    ...clientOf(at, env),
+    /** Stops the service in good order, once, and removes the data folder, unless it is the caller's. */
+    [Symbol.asyncDispose]: async (): Promise<void> => {
+      stopped ??= opened.stop();
+      await stopped;
+      remove();
     },
   };
 };
