@@ -22,9 +22,9 @@ import {
 } from '../../shared/runtime/back-off.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
+import { resultOf } from '../../shared/runtime/jobs.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
-import { resultOf } from '../../shared/runtime/scan.ts';
 import type { Projector } from '../compose.ts';
 
 /** A start has other work, and many processes start at once. */

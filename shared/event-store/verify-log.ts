@@ -25,6 +25,7 @@ import { decode, decodeParsed, isReadable, unreadableAt } from './codec.ts';
 import { StoreFileUnusable } from './errors.ts';
 import { isOfOther } from './fold-stream.ts';
 import type {
+  LogJob,
   LogReader,
   Position,
   RecordedEvent,
@@ -32,7 +33,7 @@ import type {
   StoredForms,
   UnreadableEvent,
 } from './port.ts';
-import { type LogScan, logPages, scanLog, totalUpTo } from './scan-log.ts';
+import { logPages, scanLog, totalUpTo } from './scan-log.ts';
 import { type SealsAgainst, type SealsFound, sealsCheck } from './verify-seals.ts';
 
 const PROGRESS_PAGES = 16;
@@ -140,7 +141,7 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
 
 type VerifyArgs = { end: Position | null; seals: SealsAgainst };
 
-export const verify: LogScan<VerifyArgs, LogProgress, LogWalked | undefined> = (
+export const verifyLog: LogJob<VerifyArgs, LogProgress, LogWalked | undefined> = (
   { stored },
   args,
   { signal },
@@ -151,7 +152,7 @@ export const verifyWhole = (
   args: VerifyArgs,
   signal?: AbortSignal,
 ): AsyncGenerator<LogProgress, LogWalked | undefined> =>
-  scanLog(store, { module: import.meta.url, job: 'verify', args, signal });
+  scanLog(store, verifyLog, args, { signal, calls: {} });
 
 type SumsEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'event'> | UnreadableEvent;
 

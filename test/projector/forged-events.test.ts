@@ -14,7 +14,7 @@ import { verifyWhole } from '../../shared/event-store/verify-log.ts';
 import type { KeyDocument } from '../../shared/key-document.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { resultOf } from '../../shared/runtime/scan.ts';
+import { resultOf } from '../../shared/runtime/jobs.ts';
 import { type StandIn, startStandIn } from '../support/eventstoredb-stand-in.ts';
 import { appendLife, LIFE } from '../support/many-payments.ts';
 import { type MemoryFeed, memoryDocument, memoryFeed } from '../support/memory-feed.ts';

@@ -1,8 +1,10 @@
 /** ADR-0185: on SQLite the new read models are filled in the thread of the log, beside the event loop. */
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { newThread } from '../../embedded/jobs.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { RebuildImpossible } from '../../projector/errors.ts';
 import { moneyDifferences } from '../../projector/money-differences.ts';
@@ -13,10 +15,9 @@ import {
 } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { appendLives } from '../support/many-payments.ts';
 import { created, newEvent } from '../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
+import { readModelsAt } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { HANGS_MS } from '../support/time-bounds.ts';
 
@@ -50,8 +51,8 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
   // The tests of the log as it is come first, then those that add to it.
   beforeAll(async () => {
     folder = temporaryFolder();
-    store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
-    readModels = openSqliteReadModels({ file: file(), secrets: READ_MODEL_SECRETS });
+    store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite'), newThread });
+    readModels = readModelsAt(file());
     projector = await startProjector({ store, readModels, logger });
     await projector.caughtUp;
     const paymentIds = Array.from({ length: PAYMENTS }, (_, n) => `pay_${n}`);

@@ -1,4 +1,5 @@
 /** Changes of the key that seals the log: who may trust whom, and what a crash leaves behind. */
+
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import {
   chmodSync,
@@ -11,6 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { newThread } from '../../embedded/jobs.ts';
 import { headFileOf, nextFileOf } from '../../projector/seals/key.ts';
 import { openSealer } from '../../projector/seals/open.ts';
 import { rotateSealingKey } from '../../projector/seals/rotate.ts';
@@ -168,7 +170,7 @@ describe('a new sealing key', () => {
     rows.write(rewritten(rows.rows, 0, other));
     const sealed = rows.rows.findIndex(({ text }) => text.includes('"LogSealed"'));
     rows.close();
-    store = await openSqliteEventStore({ file: log.file });
+    store = await openSqliteEventStore({ file: log.file, newThread });
     // A seal of the rewritten log by the old key, in the place of the true one.
     const logHash = (await store.hashAt('36'))?.logHash ?? '';
     const seal = makeSeal(old, { log: await logIdOf(store), position: '36', logHash });
@@ -178,7 +180,7 @@ describe('a new sealing key', () => {
     again.write(rewritten(again.rows, sealed, forged));
     again.close();
     rmSync(headFileOf({ keyFile }));
-    store = await openSqliteEventStore({ file: log.file });
+    store = await openSqliteEventStore({ file: log.file, newThread });
     await expect(startAndStop()).rejects.toThrow(
       /the change of the key in the event log, at position 38, does not fit: the log is not the one/,
     );

@@ -1,4 +1,5 @@
 /** Seals of the log: when they are made, and which changes of a log with every hash right they find. */
+
 import { execFileSync } from 'node:child_process';
 import {
   existsSync,
@@ -13,6 +14,7 @@ import {
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { verifyFile } from '../../cli/verify-file.ts';
+import { newThread } from '../../embedded/jobs.ts';
 import { LogMisfit, SealFileRefused } from '../../projector/errors.ts';
 import { headFileOf } from '../../projector/seals/key.ts';
 import { type OpenedSealer, openSealer } from '../../projector/seals/open.ts';
@@ -76,7 +78,7 @@ const change = async (how: (rows: Rows) => Rows['rows']): Promise<void> => {
   const rows = openRows(log.file);
   rows.write(how(rows));
   rows.close();
-  store = await openSqliteEventStore({ file: log.file });
+  store = await openSqliteEventStore({ file: log.file, newThread });
 };
 const streamOf = (rows: Rows, id: number) => rows.streams.find((one) => one.id === id)?.name;
 
@@ -316,7 +318,7 @@ test('a seal that cannot be stored holds up neither the stop nor an append', asy
   const sealer = await open();
   await store.close();
   await stop(sealer);
-  store = await openSqliteEventStore({ file: log.file });
+  store = await openSqliteEventStore({ file: log.file, newThread });
   await startAndStop();
   expect(await seals()).toHaveLength(2);
 });

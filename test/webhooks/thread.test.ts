@@ -3,12 +3,13 @@ import { readdirSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
+import { newThread } from '../../embedded/jobs.ts';
 import { startDeliverer } from '../../projector/deliverer/deliverer.ts';
 import { disableIn } from '../../projector/deliverer/open.ts';
 import { type CountedAttempt, deliverInThread } from '../../projector/deliverer/thread.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
-import { createScanThread, type ScanThread } from '../../shared/runtime/scan.ts';
+import type { JobThread, RunJob } from '../../shared/runtime/jobs.ts';
 import { sqliteDeliveries } from '../../shared/webhooks/delivery-store/sqlite.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import { appendPayment, timeOf, wholeLife } from '../support/payment-events.ts';
@@ -25,7 +26,7 @@ const threadedDeliverer = async () => {
   const folder = temporaryFolder();
   const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
   const receiver = await startReceiver();
-  const threads: ScanThread[] = [];
+  const threads: JobThread[] = [];
   /** `isDeaf`: the next thread is never sent a word to end. `hasEnded`: the last one did, by itself. */
   const course = { isDeaf: false, hasEnded: false };
   const attempts: CountedAttempt[] = [];
@@ -44,17 +45,16 @@ const threadedDeliverer = async () => {
     logger,
     onAttempt: (attempt: CountedAttempt) => void attempts.push(attempt),
     newThread: () => {
-      const thread = createScanThread();
+      const thread = newThread();
       const { isDeaf } = course;
       threads.push(thread);
-      async function* run(order: Parameters<ScanThread['run']>[0]) {
+      const run: RunJob = async function* (job, args, { calls, signal }) {
         course.hasEnded = false;
-        const steps = thread.run(isDeaf ? { ...order, signal: undefined } : order);
-        const result = yield* steps;
+        const result = yield* thread.run(job, args, { calls, ...(!isDeaf && { signal }) });
         course.hasEnded = true;
         return result;
-      }
-      return { ...thread, run: run as ScanThread['run'] };
+      };
+      return { ...thread, run };
     },
   } as const;
   const start = () =>
@@ -137,7 +137,7 @@ onLinux('its thread yields the CPU to those that serve requests', async () => {
   const logger = { info: nothing, warn: nothing, error: nothing };
   const parts = { store, deliveries, logger, disable: nothing, onAttempt: nothing };
   const delivering = await deliverInThread(
-    { ...parts, config: { ...config, traces: undefined }, allowedNetworks: [] },
+    { ...parts, config: { ...config, traces: undefined }, allowedNetworks: [], newThread },
     WORLD_SECRET,
   );
   const priorities = () => readdirSync('/proc/self/task').map((id) => getPriority(Number(id)));

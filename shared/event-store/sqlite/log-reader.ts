@@ -6,7 +6,7 @@ import { EventEmitter, once } from 'node:events';
 import { pathToFileURL } from 'node:url';
 import type { EventType } from '../../payment/events.ts';
 import { reasonOf } from '../../runtime/error-text.ts';
-import { type Scan, type ScanOrder, stepsOf } from '../../runtime/scan.ts';
+import { type Job, stepsOf } from '../../runtime/jobs.ts';
 import { mapInSlices } from '../../runtime/scheduling.ts';
 import { codeOf, isDamage } from '../../runtime/sqlite.ts';
 import { isReadable } from '../codec.ts';
@@ -15,6 +15,7 @@ import { decodeForm, wholeStream } from '../fold-stream.ts';
 import type {
   EventStore,
   LogEvent,
+  LogJob,
   LogReader,
   Position,
   RecordedEvent,
@@ -52,6 +53,10 @@ export function liveTail(last: number) {
     announced: (signal: AbortSignal) => once(news, 'news', { signal }).catch(() => undefined),
   };
 }
+
+/** Null for 0, the position before the first event. */
+export const positionOf = (number: number): Position | null =>
+  number === 0 ? null : String(number);
 
 /** 0 for the start. Throws RangeError for a text that is no position. */
 export const positionNumber = (position: Position | null): number => {
@@ -110,7 +115,7 @@ export function readerOf(call: Call): Omit<LogReader, 'end'> {
       wholeStream(await mapInSlices(await call('readStream', stream), decodeForm)),
     lastRevision: (stream) => call('lastRevision', stream),
     readAll: async (...range) => mapInSlices(await page(...range), decodeForm),
-    positionBefore: async (time) => (await call('positionBefore', time))?.toString() ?? null,
+    positionBefore: async (time) => positionOf((await call('positionBefore', time)) ?? 0),
     hashAt: async (position) => call('hashAt', positionNumber(position)),
     stored: {
       guarantee: 'log',
@@ -120,16 +125,11 @@ export function readerOf(call: Call): Omit<LogReader, 'end'> {
   };
 }
 
-/** `isLive`: a service writes to the path `file`; else an address or path for SQLite. */
-export type LogFile = { file: string; isLive: boolean };
+/** The address at which a second connection opens the file that a service writes to. */
+export const liveAddress = (file: string): string => `${pathToFileURL(file).href}?mode=ro`;
 
-/** Which a second connection opens. */
-export const addressOf = ({ file, isLive }: LogFile): string =>
-  isLive ? `${pathToFileURL(file).href}?mode=ro` : file;
-
-/** It and each call throw StoreFileUnusable or StoreUnavailable. */
-const openLog = ({ file, isLive }: LogFile) => {
-  const address = addressOf({ file, isLive });
+/** Reads in this thread, by a connection of its own. It and each call throw StoreFileUnusable or StoreUnavailable. */
+export const openLog = (address: string, isLive: boolean) => {
   const read = <T>(step: () => T): T => {
     try {
       return step();
@@ -143,8 +143,7 @@ const openLog = ({ file, isLive }: LogFile) => {
     }
   };
   const database = read(() => openForReading(address));
-  const statements = read(() => prepareAll(database));
-  const reads = readsOf(statements);
+  const reads = readsOf(read(() => prepareAll(database)));
   const inOrder: Reads = {
     ...reads,
     readAll: (after, upTo, limit) => {
@@ -161,44 +160,39 @@ const openLog = ({ file, isLive }: LogFile) => {
       return forms;
     },
   };
-  const call = async (name: keyof Reads, ...args: never[]) =>
-    read(() => (inOrder[name] as (...given: never[]) => unknown)(...args));
-  const reader = readerOf(call as Call);
+  const call: Call = async (name, ...args) =>
+    read(() => (inOrder[name] as (...given: typeof args) => never)(...args));
+  return { call, close: () => database.close() };
+};
 
-  const log: LogReader = {
-    ...reader,
-    end: async () => read(() => statements.end.get()?.position)?.toString() ?? null,
+const openLiveLog = (file: string) => {
+  const { call, close } = openLog(liveAddress(file), true);
+  const end = async () => positionOf(await call('end'));
+  const log: LogReader = { ...readerOf(call), end };
+  return { log, close };
+};
+
+/** The job as a thread runs it, over a log that it opens by its file. */
+export const overLog = <A, Y, R, C>(job: LogJob<A, Y, R, C>): Job<OfFile<A>, Y, R, C> => {
+  const run: Job<OfFile<A>, Y, R, C> = async function* ({ file, args }, tools) {
+    const { log, close } = openLiveLog(file);
+    try {
+      return yield* stepsOf(job(log, args, tools));
+    } finally {
+      close();
+    }
   };
-  return { log, close: () => database.close() };
+  return Object.defineProperty(run, 'name', { value: job.name });
 };
 
-type LogJob = LogFile & Pick<ScanOrder, 'module' | 'job' | 'args'>;
-
-export const scanFile: Scan<LogJob, unknown, unknown> = async function* (given, tools) {
-  const { log, close } = openLog(given);
-  try {
-    return yield* stepsOf(given, log, given.args, tools);
-  } finally {
-    close();
-  }
-};
-
-export const overFile = (
-  { file, isLive }: LogFile,
-  { module, job, args, ...order }: ScanOrder,
-): ScanOrder => ({
-  ...order,
-  module: import.meta.url,
-  job: 'scanFile',
-  args: { file, isLive, module, job, args } satisfies LogJob,
-});
+type OfFile<A> = { file: string; args: A };
 
 /**
  * A log that another thread writes, read up to where `grow` allows: the writer learns of a commit a
  * moment after the file has it. Throws StoreFileUnusable and StoreUnavailable.
  */
 export const openFollowedLog = (file: string, first: Position | null) => {
-  const { log, close } = openLog({ file, isLive: true });
+  const { log, close } = openLiveLog(file);
   let end = first;
   const last = (): number => positionNumber(end);
   const tail = {

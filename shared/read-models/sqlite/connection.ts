@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { firstLineOf } from '../../runtime/error-text.ts';
+import type { NewThread } from '../../runtime/jobs.ts';
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import {
   capped,
@@ -14,7 +15,8 @@ import {
 } from '../../runtime/sqlite.ts';
 import { createRowCheck, type RowCheck } from '../document-row.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
-import { GENERATION, ROW, schemaOf } from './schema.ts';
+import type { ReadModelsFile } from '../port.ts';
+import { GENERATION, ROW, SCHEMA } from './schema.ts';
 import type { SearchBounds } from './search.ts';
 
 /** Of a served file: only a log that the thread of searches could not move. */
@@ -22,10 +24,8 @@ const CHECKPOINT_IN_COMMIT_AT_PAGES = 16_000;
 
 const SQLITE_ERROR = 1;
 
-export type SqliteReadModelsOptions = {
-  file: string;
-  /** The idempotency secret, and the earlier one during a rotation (document-row.ts). */
-  secrets: readonly [string, ...string[]];
+export type SqliteReadModelsOptions = ReadModelsFile & {
+  newThread: NewThread;
   /** SQLite itself moves a log of so many pages, inside a commit: 64 MB. */
   checkpointInCommitAtPages?: number;
   searchBounds?: SearchBounds;
@@ -88,7 +88,11 @@ export type Connection = ReturnType<typeof prepare> & {
 /** Throws UnusableFile at another generation's tables, or another key's. */
 const makeTables = (db: DatabaseSync, { keyIds }: RowCheck): void => {
   const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get();
-  if (tables?.n === 0) db.exec(`BEGIN IMMEDIATE; ${schemaOf(keyIds[0] ?? '')} COMMIT;`);
+  if (tables?.n === 0) {
+    db.exec(`BEGIN IMMEDIATE; ${SCHEMA}`);
+    db.prepare('INSERT INTO made_with VALUES (1, ?)').run(keyIds[0] ?? '');
+    db.exec('COMMIT');
+  }
   const found = versionOf(db);
   if (found !== GENERATION)
     throw new UnusableFile(`it has the form ${found}, this version writes ${GENERATION}`);
@@ -118,10 +122,7 @@ const connect = ({
 };
 
 /** Throws SQLite's errors, at a write as well. */
-export const connectToRead = ({
-  file,
-  secrets,
-}: Pick<SqliteReadModelsOptions, 'file' | 'secrets'>): Connection => {
+export const connectToRead = ({ file, secrets }: ReadModelsFile): Connection => {
   const db = openReadModelsToRead(file);
   try {
     return { ...prepare(db), db, rowCheck: createRowCheck(secrets), anyParked: true };

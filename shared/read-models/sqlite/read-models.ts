@@ -8,14 +8,15 @@
  * the projector; it never keeps the service from starting.
  */
 import type { PaymentReadModel } from '../../payment/payment-response.ts';
+import { newThreadHere } from '../../runtime/jobs.ts';
 import { createDamageReports, type DamageReports, NO_CHECK, WHOLE_FILE } from '../damage.ts';
 import { columnsOf, readModelOf, rowOf } from '../document-row.ts';
 import { CheckpointMoved, ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
 import type {
   NextGeneration,
-  OpenGeneration,
   Parking,
   ReadModels,
+  ReadModelsFile,
   ReadModelsWriter,
 } from '../port.ts';
 import { createRevisionWaiters } from '../waiters.ts';
@@ -26,7 +27,6 @@ import {
   type SqliteReadModelsOptions,
   unavailable,
 } from './connection.ts';
-import { type Checkpoints, createCheckpoints, createFileThreads } from './file-threads.ts';
 import { createReader } from './reader.ts';
 import type { CheckedRow } from './schema.ts';
 import { openServedFile, type ServedFile } from './served-file.ts';
@@ -81,10 +81,9 @@ const writeBatch = (
 
 /** `onWritten` is called after the commit, once for each document. */
 export const createWriter = (
-  { run }: ServedFile,
+  { run, logMoved, moveLogWhenDue }: ServedFile,
   caches: Caches,
   { note }: DamageReports,
-  checkpoints: Checkpoints,
   onWritten: (paymentId: string, revision: number) => void,
 ): Omit<ReadModelsWriter, 'checkpoint'> => {
   return {
@@ -108,10 +107,10 @@ export const createWriter = (
       });
     },
     apply: async (...batch) => {
-      await checkpoints.underWay();
+      await logMoved();
       const all = run((at) => {
         const written = writeBatch(at, ...batch);
-        checkpoints.afterCommit(at);
+        moveLogWhenDue(at);
         return written;
       });
       for (const readModel of all) {
@@ -122,8 +121,6 @@ export const createWriter = (
   };
 };
 
-const COMPARED = new URL('./compared.ts', import.meta.url).href;
-
 /**
  * Opens the file, or makes it (mode 0600); an unusable one is replaced by an empty one with a warning.
  * Throws ReadModelsUnavailable where the file can neither be opened nor made.
@@ -132,8 +129,6 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
   const waiters = createRevisionWaiters();
   const caches = createCaches();
   const reports = createDamageReports();
-  const threads = createFileThreads(options);
-  const checkpoints = createCheckpoints(threads.moveLog);
   const file = openServedFile(options, {
     onLost: (reason) => reports.note(WHOLE_FILE, reason),
     onReplaced: () => {
@@ -147,7 +142,7 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
     file.run((at) => at.revision.get(paymentId)?.revision as number | undefined) ??
     -1;
 
-  const reader = createReader(file, caches, reports, threads);
+  const reader = createReader(file, caches, reports);
 
   return {
     ...reader,
@@ -159,23 +154,19 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
       }
       return waiters.wait(paymentId, revision, timeoutMs);
     },
-    ...createWriter(file, caches, reports, checkpoints, waiters.reached),
+    ...createWriter(file, caches, reports, waiters.reached),
     checkpoint: reader.filledTo,
     compareElsewhere: async (step) => {
       const { file: path, secrets } = options;
-      const args = { file: path, secrets } satisfies SqliteReadModelsOptions;
-      return step({ module: COMPARED, args }).catch((error: unknown) => {
+      return step({ file: path, secrets }).catch((error: unknown) => {
         throw file.failed(error);
       });
     },
-    openGeneration: createGenerations(options, file.isOpen, (next) =>
-      threads.whileClosed(() => file.replaceBy(next)),
-    ),
+    openGeneration: createGenerations(options, file),
     close: async () => {
       waiters.close();
       caches.clear();
-      await Promise.all([threads.close(), checkpoints.underWay()]);
-      file.close();
+      await file.close();
     },
   };
 };
@@ -184,13 +175,8 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
  * Fills a file beside the served one, which it then replaces by `replaceBy`. One generation at a time: see
  * ReadModelsRebuild.
  */
-const createGenerations = (
-  options: SqliteReadModelsOptions,
-  isOpen: () => boolean,
-  replaceBy: (file: string) => Promise<void>,
-) => {
+const createGenerations = (options: SqliteReadModelsOptions, { isOpen, replaceBy }: ServedFile) => {
   const file = `${options.file}.next`;
-  const args = { file, secrets: options.secrets } satisfies SqliteReadModelsOptions;
   const openNext = (): ReadModels => openSqliteReadModels({ ...options, file });
   let rebuilding = false;
 
@@ -217,7 +203,7 @@ const createGenerations = (
       handOver: async (step) => {
         await next.close();
         try {
-          return await step({ module: import.meta.url, args });
+          return await step({ file, secrets: options.secrets });
         } catch (error) {
           throw unavailable(error);
         } finally {
@@ -243,8 +229,9 @@ const createGenerations = (
 const CHECKPOINT_AT_PAGES = 1_000;
 
 /** Opens the next generation in the thread that fills it. */
-export const open: OpenGeneration = (args) =>
+export const openSqliteGeneration = (file: ReadModelsFile): ReadModels =>
   openSqliteReadModels({
-    ...(args as SqliteReadModelsOptions),
+    ...file,
+    newThread: newThreadHere,
     checkpointInCommitAtPages: CHECKPOINT_AT_PAGES,
   });

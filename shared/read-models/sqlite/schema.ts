@@ -54,15 +54,17 @@ export const PAYMENT_INDEXES: readonly [PaymentIndex, ...PaymentIndex[]] = [
   ...SEARCHED,
 ];
 
-const created = ({ name, columns, of }: PaymentIndex): string =>
-  `CREATE INDEX ${name} ON payment (${columns.join(', ')})${of === undefined ? '' : ` WHERE ${of}`};`;
+const INDEXES = SEARCHED.map(
+  ({ name, columns, of }) =>
+    `CREATE INDEX ${name} ON payment (${columns.join(', ')})${of === undefined ? '' : ` WHERE ${of}`};`,
+);
 
 /**
- * `keyId` names the key of the rows' checks (document-row.ts): a file of an unknown key is filled anew.
+ * `made_with` names the key of the rows' checks (document-row.ts): a file of an unknown key is filled anew.
  * Columns that never change in a payment are written once, so an update leaves their indexes alone;
  * searched columns stand before the body, so a scan stops short of it.
  */
-export const schemaOf = (keyId: string): string => `
+export const SCHEMA = `
   CREATE TABLE payment (
     payment_id TEXT NOT NULL PRIMARY KEY,
     merchant_id TEXT NOT NULL,
@@ -77,7 +79,7 @@ export const schemaOf = (keyId: string): string => `
     row_check TEXT NOT NULL,
     body TEXT NOT NULL
   ) STRICT;
-  ${SEARCHED.map(created).join('\n')}
+  ${INDEXES.join('\n')}
   CREATE TABLE parked (
     payment_id TEXT NOT NULL PRIMARY KEY,
     revision INTEGER NOT NULL,
@@ -87,7 +89,6 @@ export const schemaOf = (keyId: string): string => `
   CREATE TABLE checkpoint (only INTEGER PRIMARY KEY CHECK (only = 1), position TEXT, hash TEXT) STRICT;
   INSERT INTO checkpoint VALUES (1, NULL, NULL);
   CREATE TABLE made_with (only INTEGER PRIMARY KEY CHECK (only = 1), key_id TEXT NOT NULL) STRICT;
-  INSERT INTO made_with VALUES (1, '${keyId}');
   PRAGMA user_version = ${GENERATION};
 `;
 

@@ -1,17 +1,16 @@
-/** ADR-0185: scans take turns in a thread, wait for their reader, and fail alone. */
+/** ADR-0185: jobs take turns in a thread, wait for their reader, and fail alone. */
 import { getPriority } from 'node:os';
 import { afterAll, expect, test } from '@jest/globals';
-import { AHEAD, createScanThread, resultOf } from '../../shared/runtime/scan.ts';
-import type { TestScan } from '../support/scans.ts';
+import { AHEAD, resultOf } from '../../shared/runtime/jobs.ts';
+import { count, newTestThread, type TestJob } from '../support/jobs.ts';
 import { until } from '../support/until.ts';
 
-const thread = createScanThread();
+const thread = newTestThread();
 afterAll(thread.end);
 
-const module = new URL('../support/scans.ts', import.meta.url).href;
-const job = 'scan';
-const run = (args: TestScan, signal?: AbortSignal) =>
-  thread.run<number, unknown>({ module, job, args, signal });
+const pending = () => new Promise<never>(() => undefined);
+const calls = { note: pending, double: pending, hang: pending };
+const run = (args: TestJob, signal?: AbortSignal) => thread.run(count, args, { calls, signal });
 
 test('values come in order, and the result after them', async () => {
   const steps = run({ count: 20 });
@@ -22,25 +21,15 @@ test('values come in order, and the result after them', async () => {
   expect(step.value).toBe(20);
 });
 
-test('a scan calls what its order lists, and gets the error of a call that fails', async () => {
-  const double = async (n: number) => 2 * n;
+test('a job calls what its order lists, and gets the error of a call that fails', async () => {
   const fail = async () => {
     throw Object.assign(new Error('out of reach'), { code: 'E_AWAY' });
   };
-  const doubled = thread.run({
-    module,
-    job,
-    args: { count: 3, ending: 'call' },
-    calls: { double },
-  });
-  expect(await resultOf(doubled)).toBe(6);
-  const failed = thread.run({
-    module,
-    job,
-    args: { count: 1, ending: 'call' },
-    calls: { double: fail },
-  });
-  await expect(resultOf(failed)).rejects.toMatchObject({ message: 'out of reach', code: 'E_AWAY' });
+  const calling = (double: (n: number) => Promise<unknown>) =>
+    resultOf(thread.run(count, { count: 3, ending: 'call' }, { calls: { ...calls, double } }));
+  expect(await calling(async (n) => 2 * n)).toBe(6);
+  const failed = calling(fail);
+  await expect(failed).rejects.toMatchObject({ message: 'out of reach', code: 'E_AWAY' });
 });
 
 test('an error keeps its name, its message and its code', async () => {
@@ -51,7 +40,7 @@ test('an error keeps its name, its message and its code', async () => {
   });
 });
 
-test('a scan that is stopped ends by its signal, and one that its reader left does no more', async () => {
+test('a job that is stopped ends by its signal, and one that its reader left does no more', async () => {
   const stopping = new AbortController();
   const waiting = resultOf(run({ count: 0, ending: 'wait' }, stopping.signal));
   stopping.abort();
@@ -62,7 +51,7 @@ test('a scan that is stopped ends by its signal, and one that its reader left do
   expect(await resultOf(run({ count: 1 }))).toBe(1);
 });
 
-test('a scan whose reader has left ends, also where it waits for a call', async () => {
+test('a job whose reader has left ends, also where it waits for a call', async () => {
   const left = run({ count: 1, ending: 'hang' });
   await left.next();
   await left.return(undefined);
@@ -72,38 +61,34 @@ test('a scan whose reader has left ends, also where it waits for a call', async 
   });
 });
 
-test('a scan gets no further ahead than its reader takes', async () => {
+test('a job gets no further ahead than its reader takes', async () => {
   const made: number[] = [];
   const note = async (n: number) => void made.push(n);
-  const steps = thread.run({ module, job, args: { count: 100, ending: 'note' }, calls: { note } });
+  const noting = (values: number, own: (n: number) => Promise<unknown>) =>
+    thread.run(count, { count: values, ending: 'note' }, { calls: { ...calls, note: own } });
+  const steps = noting(100, note);
   await steps.next();
-  // Other scans beside it go on meanwhile.
-  const beside = {
-    module,
-    job,
-    args: { count: 50, ending: 'note' },
-    calls: { note: async () => null },
-  };
-  await resultOf(thread.run(beside));
+  // Other jobs go on meanwhile.
+  await resultOf(noting(50, async () => null));
   expect(made.length).toBeLessThanOrEqual(AHEAD);
   await steps.return(undefined);
 });
 
-test('a thread that dies fails its scans and no other: the next one has a new thread', async () => {
+test('a thread that dies fails its jobs and no other: the next one has a new thread', async () => {
   const beside = resultOf(run({ count: 0, ending: 'wait' }));
   const dying = resultOf(run({ count: 2, ending: 'die' }));
-  await expect(dying).rejects.toMatchObject({ name: 'ScanThreadEnded' });
-  await expect(beside).rejects.toMatchObject({ name: 'ScanThreadEnded' });
+  await expect(dying).rejects.toMatchObject({ name: 'ThreadEnded' });
+  await expect(beside).rejects.toMatchObject({ name: 'ThreadEnded' });
   expect(await resultOf(run({ count: 4 }))).toBe(4);
 });
 
 const onLinux = process.platform === 'linux' ? test : test.skip;
 onLinux('a thread in the background has a lower priority than those of requests', async () => {
-  const behind = createScanThread({ priorityLoweredBy: 10 });
-  const args: TestScan = { count: 0, ending: 'priority' };
+  const behind = newTestThread(10);
+  const args: TestJob = { count: 0, ending: 'priority' };
   // 19 is the last one that there is.
   const lowered = Math.min(getPriority() + 10, 19);
-  expect(await resultOf(behind.run({ module, job, args }))).toBe(lowered);
+  expect(await resultOf(behind.run(count, args, { calls }))).toBe(lowered);
   expect(await resultOf(run(args))).toBe(getPriority());
   await behind.end();
 });

@@ -1,0 +1,13 @@
+/** The jobs that a thread runs where the log is a file (embedded/jobs.ts): over the log, and others. */
+export const projectorLogJobs = {
+  verifyLog: async () => (await import('../shared/event-store/verify-log.ts')).verifyLog,
+  fillGeneration: async () => (await import('./rebuild.ts')).fillGeneration,
+  compareFile: async () => (await import('./compare.ts')).compareFile,
+  exportLog: async () => (await import('../audit/log.ts')).exportLog,
+};
+
+export const projectorJobs = {
+  deliverWebhooks: async () => (await import('./deliverer/thread.ts')).deliverWebhooks,
+  checksumFile: async () => (await import('../shared/read-models/sqlite/scans.ts')).checksumFile,
+  moveLog: async () => (await import('../shared/read-models/sqlite/scans.ts')).moveLog,
+};
