@@ -3,8 +3,12 @@ import { commandLogJobs } from '../command-api/jobs.ts';
 import { projectorJobs, projectorLogJobs } from '../projector/jobs.ts';
 import { queryJobs, queryLogJobs } from '../query-api/jobs.ts';
 import type { LogJob } from '../shared/event-store/port.ts';
-import { createJobThread, type NewThread } from '../shared/runtime/jobs.ts';
-import { type JobList, serveJobs } from '../shared/runtime/served-jobs.ts';
+import {
+  createJobThread,
+  type JobList,
+  type NewThread,
+  serveJobs,
+} from '../shared/runtime/jobs.ts';
 
 const LOG_JOBS = { ...commandLogJobs, ...projectorLogJobs, ...queryLogJobs };
 

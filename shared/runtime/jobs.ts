@@ -1,11 +1,12 @@
 /**
  * Jobs in threads, so that no request waits for them (ADR-0185), and the one protocol with a thread: a job
- * begins under an id; its values come, at most AHEAD before its reader takes them; then its result, or its
- * failure. The reader can stop it, or leave.
+ * begins under an id; its values come, at most AHEAD before its reader takes them; then it ends with a result
+ * or a failure. A reader that wants no more stops it; until it has ended, its calls are carried out.
  */
 import { EventEmitter, on } from 'node:events';
-import { type ResourceLimits, Worker } from 'node:worker_threads';
+import { parentPort, type ResourceLimits, Worker, workerData } from 'node:worker_threads';
 import type { Logger } from './log.ts';
+import { takeLowPriority } from './scheduling.ts';
 
 /** A job may be so many values ahead, so that it does not wait for a busy event loop. */
 export const AHEAD = 4;
@@ -78,9 +79,9 @@ export const logOver = ({ log }: LogCalls): Logger => {
 };
 
 /** An error as threads copy it: of a class only its name stays. */
-export type Failure = { name: string; message: string; [field: string]: unknown };
+type Failure = { name: string; message: string; [field: string]: unknown };
 
-export const failureOf = (error: unknown): Failure => {
+const failureOf = (error: unknown): Failure => {
   // An error can be one of another realm.
   const { name = 'Error', message = String(error) } = Object(error);
   // Codes are plain; a field that cannot be posted would lose the error itself.
@@ -88,111 +89,9 @@ export const failureOf = (error: unknown): Failure => {
   return { ...Object.fromEntries(plain), name, message };
 };
 
-export const errorFrom = (failure: Failure): Error =>
-  Object.assign(new Error(failure.message), failure);
+type Ended = { result: unknown } | { failure: Failure };
 
-export type Begin = { id: number; job: string; args: unknown; calls?: string[] };
-export type Ended = { result: unknown } | { failure: Failure };
-/** Id 0: a failure of the thread itself. */
-type FromThread = { id: number } & (
-  | { value: unknown }
-  | { call: string; args: unknown[]; reply: number }
-  | Ended
-);
-export type ToThread = Begin | { id: number; say: 'next' | 'stop' | 'leave' } | (ReplyTo & Ended);
-type ReplyTo = { id: number; reply: number };
-
-export type Functions = Record<string, (...args: never[]) => unknown>;
-
-type ThreadOptions = {
-  name: string;
-  workerData: object;
-  memory?: ResourceLimits;
-  /** Called with what it reports, and with ThreadEnded once it has ended. */
-  onFailure(error: Error): void;
-};
-
-/** Starts a thread; `H` are the functions that it serves by `serveCalls`. */
-export const startThread = <H extends Functions>(module: URL, options: ThreadOptions) => {
-  const { name, memory = MEMORY, onFailure } = options;
-  // Flags of this process, such as --input-type, are about its main module.
-  const own = { workerData: options.workerData, execArgv: [], resourceLimits: memory };
-  const worker = new Worker(module, own);
-  const readers = new Map<number, (message: FromThread) => void>();
-  let gone: Failure | undefined;
-  let begun = 0;
-
-  const ended = (message: string): void => {
-    if (gone !== undefined) return;
-    gone = { name: 'ThreadEnded', message };
-    for (const [id, read] of readers) read({ id, failure: gone });
-    onFailure(errorFrom(gone));
-  };
-  // Under `node --watch` Node posts the names of files that the thread has read.
-  worker.on('message', (message: FromThread) => readers.get(message.id)?.(message));
-  worker.on('error', (error) => ended(`${name} failed: ${String(error)}`));
-  worker.on('exit', () => ended(`${name} ended`));
-  readers.set(0, (message) => 'failure' in message && onFailure(errorFrom(message.failure)));
-
-  const begin = (order: Omit<Begin, 'id'>, read: (message: FromThread) => void): number => {
-    begun += 1;
-    const id = begun;
-    readers.set(id, read);
-    worker.ref();
-    if (gone === undefined) worker.postMessage({ id, ...order });
-    else read({ id, failure: gone });
-    return id;
-  };
-  const leave = (id: number): void => {
-    readers.delete(id);
-    if (readers.size === 1) worker.unref();
-  };
-
-  const call = <N extends keyof H & string>(job: N, ...args: Parameters<H[N]>) =>
-    new Promise<ReturnType<H[N]>>((resolve, reject) => {
-      begin({ job, args }, (message) => {
-        leave(message.id);
-        if ('failure' in message) reject(errorFrom(message.failure));
-        else if ('result' in message) resolve(message.result as ReturnType<H[N]>);
-      });
-    });
-
-  async function* run<Y, R>(job: string, args: unknown, { signal, calls }: JobGiven<object>) {
-    const received = new EventEmitter();
-    const messages = on(received, 'message') as AsyncIterable<[FromThread]>;
-    const order = { job, args, calls: Object.keys(calls) };
-    const id = begin(order, (message) => void received.emit('message', message));
-    const say = (word: 'next' | 'stop' | 'leave') => worker.postMessage({ id, say: word });
-    const stop = (): void => say('stop');
-    const carryOut = async (name: string, values: unknown[], reply: number): Promise<void> => {
-      const work = (calls as Functions)[name] as (...given: unknown[]) => unknown;
-      const outcome = await outcomeOf(() => work(...values));
-      worker.postMessage({ id, reply, ...outcome });
-    };
-    signal?.addEventListener('abort', stop);
-    if (signal?.aborted) stop();
-    try {
-      for await (const [message] of messages) {
-        if ('call' in message) void carryOut(message.call, message.args, message.reply);
-        else if ('failure' in message) throw errorFrom(message.failure);
-        else if ('result' in message) return message.result as R;
-        else {
-          yield message.value as Y;
-          say('next');
-        }
-      }
-      throw new Error('a job has a result or a failure');
-    } finally {
-      signal?.removeEventListener('abort', stop);
-      say('leave');
-      leave(id);
-    }
-  }
-
-  return { call, run, end: async (): Promise<void> => void (await worker.terminate()) };
-};
-
-export const outcomeOf = async (work: () => unknown): Promise<Ended> => {
+const endedBy = async (work: () => unknown): Promise<Ended> => {
   try {
     return { result: await work() };
   } catch (error) {
@@ -200,12 +99,115 @@ export const outcomeOf = async (work: () => unknown): Promise<Ended> => {
   }
 };
 
-/** A thread for jobs that `module` serves by `serveJobs`; it starts with the first, and ends when idle. */
+/** Throws the failure. */
+const resultIn = (ended: Ended): unknown => {
+  if ('result' in ended) return ended.result;
+  throw Object.assign(new Error(ended.failure.message), ended.failure);
+};
+
+type Order = { job: string; args: unknown; calls: string[] };
+type Word = { say: 'next' | 'stop' } | (Ended & { reply: number });
+type ToThread = { id: number } & (Order | Word);
+type ToReader = { value: unknown } | { call: string; args: unknown[]; reply: number } | Ended;
+
+type Functions = Record<string, (...args: never[]) => unknown>;
+
+const callIn = (functions: Functions, name: string, args: unknown[]): unknown =>
+  (functions[name] as (...given: unknown[]) => unknown)(...args);
+
+type ThreadOptions = {
+  name: string;
+  workerData: object;
+  memory: ResourceLimits;
+  /** `error` is a ThreadEnded. */
+  onEnd(error: Error): void;
+};
+
+/** `H`: the functions that the thread serves by `serveCalls`. */
+export const startThread = <H extends Functions>(module: URL, options: ThreadOptions) => {
+  // Flags of this process, such as --input-type, are about its main module.
+  const own = { workerData: options.workerData, execArgv: [], resourceLimits: options.memory };
+  const worker = new Worker(module, own);
+  const readers = new Map<number, (message: ToReader) => void>();
+  let gone: Failure | undefined;
+  let begun = 0;
+
+  const tell = (id: number, message: ToReader): void => {
+    const read = readers.get(id);
+    if ('result' in message || 'failure' in message) readers.delete(id);
+    if (readers.size === 0) worker.unref();
+    read?.(message);
+  };
+  const end = (why: string): void => {
+    if (gone !== undefined) return;
+    gone = { name: 'ThreadEnded', message: `${options.name} ${why}` };
+    for (const id of readers.keys()) tell(id, { failure: gone });
+    options.onEnd(Object.assign(new Error(gone.message), gone));
+  };
+  // Under `node --watch` Node posts the names of files that the thread has read.
+  worker.on('message', ({ id, ...message }) => tell(id, message));
+  worker.on('error', (error) => end(`failed: ${String(error)}`));
+  worker.on('exit', () => end('ended'));
+
+  const begin = (order: Order, read: (message: ToReader) => void): number => {
+    begun += 1;
+    readers.set(begun, read);
+    worker.ref();
+    if (gone === undefined) worker.postMessage({ id: begun, ...order });
+    // It has certainly done nothing.
+    else tell(begun, { failure: { ...gone, unknown: false } });
+    return begun;
+  };
+
+  const call = <N extends keyof H & string>(job: N, ...args: Parameters<H[N]>) =>
+    new Promise<Ended>((resolve) =>
+      begin({ job, args, calls: [] }, (ended) => resolve(ended as Ended)),
+    ).then((ended) => resultIn(ended) as ReturnType<H[N]>);
+
+  async function* run<Y, R>(job: string, args: unknown, { signal, calls }: JobGiven<object>) {
+    const received = new EventEmitter();
+    const messages = on(received, 'message') as AsyncIterable<
+      [Exclude<ToReader, { call: string }>]
+    >;
+    const id = begin({ job, args, calls: Object.keys(calls) }, (message) => {
+      if ('call' in message) void carryOut(message);
+      else received.emit('message', message);
+    });
+    const post = (message: object) => worker.postMessage({ id, ...message });
+    const stop = (): void => post({ say: 'stop' });
+    const carryOut = async ({
+      call: name,
+      args: values,
+      reply,
+    }: Extract<ToReader, { call: string }>) =>
+      post({ reply, ...(await endedBy(() => callIn(calls as Functions, name, values))) });
+    signal?.addEventListener('abort', stop);
+    if (signal?.aborted) stop();
+    try {
+      for await (const [message] of messages) {
+        if (!('value' in message)) return resultIn(message) as R;
+        yield message.value as Y;
+        post({ say: 'next' });
+      }
+      throw new Error('a job ends with a message');
+    } finally {
+      signal?.removeEventListener('abort', stop);
+      if (readers.has(id)) stop();
+    }
+  }
+
+  return {
+    call,
+    run,
+    isIdle: (): boolean => readers.size === 0,
+    end: async (): Promise<void> => void (await worker.terminate()),
+  };
+};
+
+/** A thread for the jobs that `module` serves by `serveJobs`; it starts with the first, and ends when idle. */
 export const createJobThread = (module: URL, priorityLoweredBy = 0): JobThread => {
-  type Started = ReturnType<typeof startThread>;
-  let started: Started | undefined;
+  let started: ReturnType<typeof startThread> | undefined;
   let idle: NodeJS.Timeout | undefined;
-  let underWay = 0;
 
   const end = async (): Promise<void> => {
     clearTimeout(idle);
@@ -214,27 +216,110 @@ export const createJobThread = (module: URL, priorityLoweredBy = 0): JobThread =
     await last?.end();
   };
 
-  const start = (): Started => {
-    const onFailure = (): void => {
+  const start = () => {
+    const onEnd = (): void => {
       if (started === one) started = undefined;
     };
-    const own = { name: 'the thread of this job', workerData: { priorityLoweredBy }, onFailure };
-    const one = startThread(module, own);
+    const options = { name: 'the thread of this job', workerData: { priorityLoweredBy }, onEnd };
+    const one = startThread(module, { ...options, memory: MEMORY });
     return one;
   };
 
   return {
     run: async function* (job, args, given) {
       clearTimeout(idle);
-      underWay += 1;
       started ??= start();
       try {
         return yield* started.run(job.name, args, given);
       } finally {
-        underWay -= 1;
-        if (underWay === 0) idle = setTimeout(() => void end(), IDLE_MS).unref();
+        idle = setTimeout(() => started?.isIdle() && void end(), IDLE_MS).unref();
       }
     },
     end,
   };
+};
+
+/** In a thread whose functions take no time to wait for. Of an opening that fails, each call has its error. */
+export const serveCalls = async (
+  opening: Promise<Functions>,
+  asFailure: (error: unknown) => Error,
+): Promise<void> => {
+  const opened = await endedBy(() => opening);
+  parentPort?.on('message', ({ id, job, args }: Order & { id: number }) => {
+    const post = (ended: Ended) => parentPort?.postMessage({ id, ...ended });
+    if ('failure' in opened) return post(opened);
+    try {
+      post({ result: callIn(opened.result as Functions, job, args as unknown[]) });
+    } catch (error) {
+      post({ failure: failureOf(asFailure(error)) });
+    }
+  });
+};
+
+/** By their own names; each is loaded when it first runs, so that a thread holds few modules. */
+export type JobList = Record<string, () => Promise<Job<never, unknown, unknown, never>>>;
+
+async function* load(jobs: JobList, { job, args }: Order, tools: JobTools<object>) {
+  const { [job]: found } = jobs;
+  if (found === undefined) throw new Error(`no job ${job} in the list of this process`);
+  return yield* stepsOf(((await found()) as Job<unknown, unknown, unknown>)(args, tools));
+}
+
+/** Returns what takes the reader's messages. */
+const begin = (jobs: JobList, order: Order, post: (message: ToReader) => void) => {
+  const stopping = new AbortController();
+  const waiting = new Map<number, (ended: Ended) => void>();
+  let called = 0;
+  let isOver = false;
+  const callTo =
+    (call: string) =>
+    (...args: unknown[]) =>
+      new Promise<Ended>((resolve) => {
+        called += 1;
+        waiting.set(called, resolve);
+        post({ call, args, reply: called });
+      }).then(resultIn);
+  const calls = Object.fromEntries(order.calls.map((name) => [name, callTo(name)]));
+  const steps = load(jobs, order, { signal: stopping.signal, calls });
+
+  const next = async (): Promise<void> => {
+    try {
+      const { done = false, value } = await steps.next();
+      if (!isOver) post(done ? { result: value } : { value });
+      isOver ||= done;
+    } catch (error) {
+      if (!isOver) post({ failure: failureOf(error) });
+      isOver = true;
+    }
+  };
+  const drain = async (): Promise<void> => {
+    stopping.abort();
+    while (!isOver) await next();
+  };
+
+  for (let ahead = 0; ahead < AHEAD; ahead += 1) void next();
+  return (message: Word): void => {
+    if ('say' in message) void (message.say === 'next' ? next() : drain());
+    else {
+      waiting.get(message.reply)?.(message);
+      waiting.delete(message.reply);
+    }
+  };
+};
+
+/** For the module that threads start with; does nothing where a process imports it. */
+export const serveJobs = (jobs: JobList): void => {
+  const { priorityLoweredBy } = (workerData ?? {}) as { priorityLoweredBy?: number };
+  const port = parentPort;
+  if (port === null || priorityLoweredBy === undefined) return;
+  if (priorityLoweredBy > 0) takeLowPriority(priorityLoweredBy);
+  const underWay = new Map<number, ReturnType<typeof begin>>();
+  port.on('message', ({ id, ...message }: ToThread) => {
+    const post = (answer: ToReader): void => {
+      if ('result' in answer || 'failure' in answer) underWay.delete(id);
+      port.postMessage({ id, ...answer });
+    };
+    if ('job' in message) underWay.set(id, begin(jobs, message, post));
+    else underWay.get(id)?.(message);
+  });
 };

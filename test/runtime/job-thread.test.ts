@@ -51,13 +51,15 @@ test('a job that is stopped ends by its signal, and one that its reader left doe
   expect(await resultOf(run({ count: 1 }))).toBe(1);
 });
 
-test('a job whose reader has left ends, also where it waits for a call', async () => {
-  const left = run({ count: 1, ending: 'hang' });
+test('a job whose reader has left ends once the call that it waits for has', async () => {
+  const { promise: hung, resolve: release } = Promise.withResolvers<void>();
+  const own = { calls: { ...calls, hang: () => hung } };
+  const left = thread.run(count, { count: 1, ending: 'hang' }, own);
   await left.next();
   await left.return(undefined);
+  release();
   await until('it has ended', async () => {
-    const hung = await resultOf(run({ count: 0, ending: 'ended' }));
-    return hung === 1;
+    return (await resultOf(run({ count: 0, ending: 'ended' }))) === 1;
   });
 });
 

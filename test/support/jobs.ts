@@ -2,8 +2,7 @@
 import { readlinkSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { basename } from 'node:path';
-import { createJobThread, type Job, type NewThread } from '../../shared/runtime/jobs.ts';
-import { serveJobs } from '../../shared/runtime/served-jobs.ts';
+import { createJobThread, type Job, type NewThread, serveJobs } from '../../shared/runtime/jobs.ts';
 
 export type TestJob = {
   count: number;

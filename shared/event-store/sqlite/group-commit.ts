@@ -50,7 +50,7 @@ export async function startWriter(
     name: "the event store's thread",
     workerData,
     memory: MEMORY,
-    onFailure: note,
+    onEnd: note,
   });
 
   /** Rejects with Failed. */

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { workerData } from 'node:worker_threads';
 import { orElse, reasonOf } from '../../runtime/error-text.ts';
-import { reportFailure, serveCalls } from '../../runtime/served-jobs.ts';
+import { serveCalls } from '../../runtime/jobs.ts';
 import { movePages, versionOf, withoutSync } from '../../runtime/sqlite.ts';
 import { breakAt, describeBreak, LOG_START, storedCheck } from '../chain.ts';
 import type { StoredForm } from '../port.ts';
@@ -77,7 +77,8 @@ function checkpoint(database: DatabaseSync, { pagesToMove }: Statements): void {
     movePages(database);
   } catch (error) {
     const failed = noted(error);
-    if (failed.kind === 'fatal') reportFailure(failed);
+    // Not within a call: the thread ends with it.
+    if (failed.kind === 'fatal') throw failed;
   }
 }
 

@@ -15,7 +15,6 @@ import type {
   ReadModelsChecksum,
 } from '../../../shared/read-models/port.ts';
 import { openSqliteGeneration } from '../../../shared/read-models/sqlite/read-models.ts';
-import { errorFrom, failureOf } from '../../../shared/runtime/jobs.ts';
 import { readModelsAt } from '../../support/read-models-here.ts';
 import { NODE, ROOT } from '../../support/service.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -80,8 +79,9 @@ describe('the checksum of read models in a SQLite file', () => {
 
 test('V3: what a thread that fills a generation meets in the file is that of the read models here too', async () => {
   const next = await readModels.openGeneration();
-  const failing = async (error: Error) => {
-    throw errorFrom(failureOf(error));
+  // As it comes out of a thread.
+  const failing = async ({ message, ...fields }: Error) => {
+    throw Object.assign(new Error(message), fields);
   };
   const full = next.handOver?.(() => failing(new ReadModelsUnavailable('the disk is full')));
   await expect(full).rejects.toBeInstanceOf(ReadModelsUnavailable);
