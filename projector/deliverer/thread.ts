@@ -3,8 +3,6 @@
  * requests it would take half of a create's CPU time again.
  */
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import type { EventStore, Position } from '../../shared/event-store/port.ts';
 import { openFollowedLog } from '../../shared/event-store/sqlite/log-reader.ts';
 import { openDeliveries } from '../../shared/open-drivers.ts';
 import { pause, within } from '../../shared/runtime/back-off.ts';
@@ -32,12 +30,11 @@ import {
 
 export type CountedAttempt = Pick<Attempt, 'outcome' | 'latencyMs'>;
 
-/** Holds a secret: never log it. `end`: how far the log may be read. */
+/** Holds a secret: never log it. */
 type ThreadArgs = {
   config: Pick<Config, 'dataDir' | 'mongoUrl' | 'mode' | 'traces'>;
   allowedNetworks: readonly string[];
   secret: string;
-  end: Position | null;
 };
 
 /** `spans` and `attempts`: since the note before. */
@@ -45,20 +42,13 @@ type Note = { status: EndpointsStatus; spans: SpanCounts; attempts: CountedAttem
 
 type ThreadOptions = Pick<ThreadArgs, 'config' | 'allowedNetworks'> &
   Pick<EndpointsOptions, 'disable' | 'logger'> & {
-    store: Pick<EventStore, 'end'>;
     deliveries: Pick<DeliveryStore, 'load'>;
     onAttempt(attempt: CountedAttempt): void;
     newThread: NewThread;
   };
 
-type DeliveryCalls = LogCalls &
-  Pick<EndpointsOptions, 'disable'> & {
-    /** Once the log has grown. */
-    endAfter(known: Position | null): Promise<Position | null>;
-  };
+type DeliveryCalls = LogCalls & Pick<EndpointsOptions, 'disable'>;
 
-/** Between two looks for progress: many appends make one message. */
-const PROGRESS_MS = 20;
 const STOP_MS_MAX = 5_000;
 const NOTE_MS = 250;
 /** Leaves the thread about a thirtieth of a CPU that requests fill. */
@@ -68,12 +58,12 @@ export const deliverInThread = async (
   options: ThreadOptions,
   secret: string,
 ): Promise<Delivering> => {
-  const { store, config, allowedNetworks, logger } = options;
+  const { config, allowedNetworks, logger } = options;
   // Makes the file where there is none, so that two connections never make it at once.
   await options.deliveries.load('');
   const { dataDir, mongoUrl, mode, traces } = config;
   const own = { dataDir, mongoUrl, mode, traces };
-  const args: ThreadArgs = { config: own, allowedNetworks, secret, end: await store.end() };
+  const args: ThreadArgs = { config: own, allowedNetworks, secret };
   const stopping = new AbortController();
   const { signal } = stopping;
   let status = endpointsStatus([]);
@@ -83,14 +73,6 @@ export const deliverInThread = async (
     ...logCalls(logger),
     disable: async (...request) => {
       disabling = disabling.then(() => options.disable(...request));
-    },
-    endAfter: async (known) => {
-      let end = known;
-      do {
-        await delay(PROGRESS_MS);
-        end = await store.end();
-      } while (end === known && !signal.aborted);
-      return end;
     },
   };
   const take = (note: Note): void => {
@@ -116,14 +98,14 @@ export const deliverInThread = async (
 
 /** Until the signal is aborted; a failure ends it with its error. */
 export const deliverWebhooks: Job<ThreadArgs, Note, Note, DeliveryCalls> = async function* (
-  { config, allowedNetworks, secret, end },
+  { config, allowedNetworks, secret },
   { signal, calls },
 ) {
   const logger = logOver(calls);
   // Only this thread loads the client.
   const { createSender } = await import('./send.ts');
   const fileOf = (name: string): string => join(config.dataDir, name);
-  const log = openFollowedLog(fileOf('events.sqlite'), end);
+  const log = openFollowedLog(fileOf('events.sqlite'));
   const { traces: exported, mode } = config;
   const traces = exported && (await openTraces({ ...exported, mode, log: logger }));
   const kept = await openDeliveries({ config, fileOf });
@@ -137,20 +119,16 @@ export const deliverWebhooks: Job<ThreadArgs, Note, Note, DeliveryCalls> = async
     logger,
     onAttempt: ({ outcome, latencyMs }) => attempts.push({ outcome, latencyMs }),
   });
-  const follow = async (known: Position | null): Promise<void> => {
-    for (let now = known; !signal.aborted; log.grow(now)) now = await calls.endAfter(now);
-  };
   const note = (): Note => {
     const made = attempts;
     attempts = [];
     return { status: delivering.status(), spans: takeSpanCounts(), attempts: made };
   };
-  const over = Promise.race([delivering.ended, follow(end)]);
-  over.catch(() => undefined);
+  delivering.ended.catch(() => undefined);
   try {
     while (!signal.aborted) {
       yield note();
-      await Promise.race([over, pause(NOTE_MS, signal)]);
+      await Promise.race([delivering.ended, pause(NOTE_MS, signal)]);
     }
   } finally {
     await delivering.stop();

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { newThread } from '../../embedded/jobs.ts';
-import type { SqliteReadModelsOptions } from '../../shared/read-models/sqlite/connection.ts';
+import type { SqliteReadModelsOptions } from '../../shared/read-models/sqlite/served-file.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 
 /** The secret under which tests that open read models by themselves make the checks of documents. */

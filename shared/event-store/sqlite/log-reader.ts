@@ -5,6 +5,7 @@
 import { EventEmitter, once } from 'node:events';
 import { pathToFileURL } from 'node:url';
 import type { EventType } from '../../payment/events.ts';
+import { pause } from '../../runtime/back-off.ts';
 import { reasonOf } from '../../runtime/error-text.ts';
 import { type Job, stepsOf } from '../../runtime/jobs.ts';
 import { mapInSlices } from '../../runtime/scheduling.ts';
@@ -50,7 +51,8 @@ export function liveTail(last: number) {
     },
     announce: () => void news.emit('news'),
     /** Until the next `announce`, or the abort of `signal`. */
-    announced: (signal: AbortSignal) => once(news, 'news', { signal }).catch(() => undefined),
+    announced: async (signal: AbortSignal): Promise<void> =>
+      void (await once(news, 'news', { signal }).catch(() => undefined)),
   };
 }
 
@@ -70,7 +72,7 @@ type ReadPage = (after: Position, limit: number) => Promise<LogEvent[]>;
 
 /** Throws as `readPage`, and RangeError past the end of the log: events its reader saw are gone. */
 export async function* follow(
-  tail: LiveTail,
+  tail: Pick<LiveTail, 'last' | 'after' | 'announced'>,
   readPage: ReadPage,
   after: Position | null,
   signal: AbortSignal,
@@ -187,29 +189,17 @@ export const overLog = <A, Y, R, C>(job: LogJob<A, Y, R, C>): Job<OfFile<A>, Y, 
 
 type OfFile<A> = { file: string; args: A };
 
-/**
- * A log that another thread writes, read up to where `grow` allows: the writer learns of a commit a
- * moment after the file has it. Throws StoreFileUnusable and StoreUnavailable.
- */
-export const openFollowedLog = (file: string, first: Position | null) => {
+/** Between two looks for news: many appends are read at once. */
+const LOOK_MS = 20;
+
+/** A log that another thread writes: what it has not made durable cannot be read. Throws as `openLog`. */
+export const openFollowedLog = (file: string) => {
   const { log, close } = openLiveLog(file);
-  let end = first;
-  const last = (): number => positionNumber(end);
-  const tail = {
-    ...liveTail(0),
-    last,
-    after: (position: number) => (position < last() ? undefined : []),
+  const subscribe: EventStore['subscribe'] = async function* (after, signal, types) {
+    const end = positionNumber(await log.end());
+    const announced = () => pause(LOOK_MS, signal);
+    const tail = { last: () => end, after: () => undefined, announced };
+    yield* follow(tail, log.readAll, after, signal, types);
   };
-  const page: ReadPage = (from, limit) => log.readAll(from, limit, end);
-  return {
-    ...log,
-    end: async () => end,
-    subscribe: (...[after, signal, types]: Parameters<EventStore['subscribe']>) =>
-      follow(tail, page, after, signal, types),
-    grow: (position: Position | null) => {
-      end = position;
-      tail.announce();
-    },
-    close,
-  };
+  return { ...log, subscribe, close };
 };

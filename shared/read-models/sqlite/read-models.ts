@@ -21,15 +21,16 @@ import type {
 } from '../port.ts';
 import { createRevisionWaiters } from '../waiters.ts';
 import { type Caches, createCaches } from './caches.ts';
-import {
-  type Connection,
-  removeFile,
-  type SqliteReadModelsOptions,
-  unavailable,
-} from './connection.ts';
 import { createReader } from './reader.ts';
 import type { CheckedRow } from './schema.ts';
-import { openServedFile, type ServedFile } from './served-file.ts';
+import {
+  type Connection,
+  openServedFile,
+  removeFile,
+  type ServedFile,
+  type SqliteReadModelsOptions,
+  unavailable,
+} from './served-file.ts';
 
 const checkedRowOf = ({ rowCheck }: Connection, readModel: PaymentReadModel): CheckedRow => {
   const row = rowOf(readModel);
@@ -125,7 +126,9 @@ export const createWriter = (
  * Opens the file, or makes it (mode 0600); an unusable one is replaced by an empty one with a warning.
  * Throws ReadModelsUnavailable where the file can neither be opened nor made.
  */
-export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadModels => {
+export const openSqliteReadModels = (
+  options: SqliteReadModelsOptions,
+): ReadModels & { letGo(): Promise<void> } => {
   const waiters = createRevisionWaiters();
   const caches = createCaches();
   const reports = createDamageReports();
@@ -163,6 +166,11 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
       });
     },
     openGeneration: createGenerations(options, file),
+    /** For another thread that writes the file; the next call opens it again. */
+    letGo: async () => {
+      caches.clear();
+      await file.letGo();
+    },
     close: async () => {
       waiters.close();
       caches.clear();
@@ -177,38 +185,28 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
  */
 const createGenerations = (options: SqliteReadModelsOptions, { isOpen, replaceBy }: ServedFile) => {
   const file = `${options.file}.next`;
-  const openNext = (): ReadModels => openSqliteReadModels({ ...options, file });
   let rebuilding = false;
 
   return async (): Promise<NextGeneration> => {
     if (rebuilding) throw new RebuildRunning('the read models are being rebuilt already');
     if (!isOpen()) throw new ReadModelsUnavailable('the read models are closed');
     rebuilding = true;
-    let next: ReadModels;
+    let next: ReturnType<typeof openSqliteReadModels>;
     try {
       removeFile(file);
-      next = openNext();
+      next = openSqliteReadModels({ ...options, file });
     } catch (error) {
       rebuilding = false;
       throw unavailable(error);
     }
     let ended = false;
     return {
-      checkpoint: () => next.checkpoint(),
-      load: (paymentId) => next.load(paymentId),
-      apply: (...batch) => next.apply(...batch),
-      parked: (...page) => next.parked(...page),
-      inspect: (paymentId) => next.inspect(paymentId),
-      checksum: () => next.checksum(),
+      ...next,
       handOver: async (step) => {
-        await next.close();
-        try {
-          return await step({ file, secrets: options.secrets });
-        } catch (error) {
+        await next.letGo();
+        return step({ file, secrets: options.secrets }).catch((error: unknown) => {
           throw unavailable(error);
-        } finally {
-          next = openNext();
-        }
+        });
       },
       serve: async () => {
         await next.close();

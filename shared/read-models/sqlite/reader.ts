@@ -9,9 +9,8 @@ import type {
   UnresolvedPayment,
 } from '../port.ts';
 import type { Caches } from './caches.ts';
-import type { Connection } from './connection.ts';
 import type { CheckedRow } from './schema.ts';
-import type { ServedFile } from './served-file.ts';
+import type { Connection, ServedFile } from './served-file.ts';
 
 const START = { since: '', paymentId: '' };
 
