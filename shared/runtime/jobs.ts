@@ -108,7 +108,8 @@ const resultIn = (ended: Ended): unknown => {
 type Order = { job: string; args: unknown; calls: string[] };
 type Word = { say: 'next' | 'stop' } | (Ended & { reply: number });
 type ToThread = { id: number } & (Order | Word);
-type ToReader = { value: unknown } | { call: string; args: unknown[]; reply: number } | Ended;
+type CallBack = { call: string; args: unknown[]; reply: number };
+type ToReader = { value: unknown } | CallBack | Ended;
 
 type Functions = Record<string, (...args: never[]) => unknown>;
 
@@ -166,21 +167,15 @@ export const startThread = <H extends Functions>(module: URL, options: ThreadOpt
 
   async function* run<Y, R>(job: string, args: unknown, { signal, calls }: JobGiven<object>) {
     const received = new EventEmitter();
-    const messages = on(received, 'message') as AsyncIterable<
-      [Exclude<ToReader, { call: string }>]
-    >;
+    const messages = on(received, 'message') as AsyncIterable<[Exclude<ToReader, CallBack>]>;
     const id = begin({ job, args, calls: Object.keys(calls) }, (message) => {
       if ('call' in message) void carryOut(message);
       else received.emit('message', message);
     });
     const post = (message: object) => worker.postMessage({ id, ...message });
     const stop = (): void => post({ say: 'stop' });
-    const carryOut = async ({
-      call: name,
-      args: values,
-      reply,
-    }: Extract<ToReader, { call: string }>) =>
-      post({ reply, ...(await endedBy(() => callIn(calls as Functions, name, values))) });
+    const carryOut = async ({ reply, ...back }: CallBack): Promise<void> =>
+      post({ reply, ...(await endedBy(() => callIn(calls as Functions, back.call, back.args))) });
     signal?.addEventListener('abort', stop);
     if (signal?.aborted) stop();
     try {
@@ -315,9 +310,9 @@ export const serveJobs = (jobs: JobList): void => {
   if (priorityLoweredBy > 0) takeLowPriority(priorityLoweredBy);
   const underWay = new Map<number, ReturnType<typeof begin>>();
   port.on('message', ({ id, ...message }: ToThread) => {
-    const post = (answer: ToReader): void => {
-      if ('result' in answer || 'failure' in answer) underWay.delete(id);
-      port.postMessage({ id, ...answer });
+    const post = (own: ToReader): void => {
+      if ('result' in own || 'failure' in own) underWay.delete(id);
+      port.postMessage({ id, ...own });
     };
     if ('job' in message) underWay.set(id, begin(jobs, message, post));
     else underWay.get(id)?.(message);

@@ -62,28 +62,20 @@ export async function startWriter(
   const call = <N extends keyof Writer>(job: N, ...args: Parameters<Writer[N]>) =>
     callRaw(job, ...args).catch(throwPortError);
 
-  const end = (): Promise<void> => {
+  const close = async (): Promise<void> => {
     reportFatal = undefined;
-    return thread.end();
+    // A file that was not closed cleanly loses nothing, as after a crash.
+    await call('close').catch(() => undefined);
+    await thread.end();
   };
 
   /** The last position of the log, 0 when empty. */
   const openedAt = await call('end').catch(async (error: unknown) => {
-    await end();
+    await close();
     throw error;
   });
   reportFatal = onFatal;
-  return {
-    openedAt,
-    callRaw,
-    call,
-    close: async (): Promise<void> => {
-      reportFatal = undefined;
-      // A file that was not closed cleanly loses nothing, as after a crash.
-      await call('close').catch(() => undefined);
-      await end();
-    },
-  };
+  return { openedAt, callRaw, call, close };
 }
 
 export type WriterThread = Awaited<ReturnType<typeof startWriter>>;

@@ -46,11 +46,16 @@ describe('scans of a SQLite log', () => {
     return lines;
   };
 
-  test('see every event, side by side', async () => {
-    const [walked, lines] = await Promise.all([verify(), linesOf(exported())]);
+  test('see every event, ten at once', async () => {
+    const five = <T>(scan: () => Promise<T>) => Promise.all(Array.from({ length: 5 }, scan));
+    const [walked, lines] = await Promise.all([
+      five(() => verify()),
+      five(() => linesOf(exported())),
+    ]);
     const last = { position: String(EVENTS) };
-    expect(walked).toMatchObject({ events: EVENTS, last, breaks: { count: 0 } });
-    expect(lines).toBe(EVENTS);
+    for (const one of walked)
+      expect(one).toMatchObject({ events: EVENTS, last, breaks: { count: 0 } });
+    expect(lines).toEqual(Array(5).fill(EVENTS));
   });
 
   test('take next to nothing of the event loop', async () => {
@@ -62,8 +67,10 @@ describe('scans of a SQLite log', () => {
     expect(await verify()).toMatchObject({ events: EVENTS + 6 });
   });
 
-  test('a verification that is stopped has no result', async () => {
+  test('a verification that is stopped has no result, and a cancelled export fails', async () => {
     expect(await verify(AbortSignal.abort())).toBeUndefined();
+    const cancelled = exportTexts({ store, readModels }, exportArgs, AbortSignal.abort());
+    await expect(linesOf(cancelled)).rejects.toThrow('the export was aborted');
   });
 
   test('one that its reader left, or that is under way, is over when the store has closed', async () => {
