@@ -8,6 +8,7 @@ export const projectorLogJobs = {
 
 export const projectorJobs = {
   deliverWebhooks: async () => (await import('./deliverer/thread.ts')).deliverWebhooks,
-  checksumFile: async () => (await import('../shared/read-models/sqlite/scans.ts')).checksumFile,
-  moveLog: async () => (await import('../shared/read-models/sqlite/scans.ts')).moveLog,
+  checksumFile: async () =>
+    (await import('../shared/read-models/sqlite/file-jobs.ts')).checksumFile,
+  moveLog: async () => (await import('../shared/read-models/sqlite/file-jobs.ts')).moveLog,
 };

@@ -8,5 +8,5 @@ export const queryLogJobs = {
 };
 
 export const queryJobs = {
-  searchFile: async () => (await import('../shared/read-models/sqlite/scans.ts')).searchFile,
+  searchFile: async () => (await import('../shared/read-models/sqlite/file-jobs.ts')).searchFile,
 };

@@ -121,7 +121,7 @@ type ThreadOptions = {
   workerData: object;
   memory: ResourceLimits;
   /** `error` is a ThreadEnded. */
-  onEnd(error: Error): void;
+  onEnd?(error: Error): void;
 };
 
 /** `H`: the functions that the thread serves by `serveCalls`. */
@@ -143,7 +143,7 @@ export const startThread = <H extends Functions>(module: URL, options: ThreadOpt
     if (gone !== undefined) return;
     gone = { name: 'ThreadEnded', message: `${options.name} ${why}` };
     for (const id of readers.keys()) tell(id, { failure: gone });
-    options.onEnd(Object.assign(new Error(gone.message), gone));
+    options.onEnd?.(Object.assign(new Error(gone.message), gone));
   };
   // Under `node --watch` Node posts the names of files that the thread has read.
   worker.on('message', ({ id, ...message }) => tell(id, message));
@@ -195,6 +195,7 @@ export const startThread = <H extends Functions>(module: URL, options: ThreadOpt
     call,
     run,
     isIdle: (): boolean => readers.size === 0,
+    isGone: (): boolean => gone !== undefined,
     end: async (): Promise<void> => void (await worker.terminate()),
   };
 };
@@ -211,19 +212,13 @@ export const createJobThread = (module: URL, priorityLoweredBy = 0): JobThread =
     await last?.end();
   };
 
-  const start = () => {
-    const onEnd = (): void => {
-      if (started === one) started = undefined;
-    };
-    const options = { name: 'the thread of this job', workerData: { priorityLoweredBy }, onEnd };
-    const one = startThread(module, { ...options, memory: MEMORY });
-    return one;
-  };
+  const options = { name: 'the thread of this job', workerData: { priorityLoweredBy } };
 
   return {
     run: async function* (job, args, given) {
       clearTimeout(idle);
-      started ??= start();
+      if (started?.isGone() !== false)
+        started = startThread(module, { ...options, memory: MEMORY });
       try {
         return yield* started.run(job.name, args, given);
       } finally {

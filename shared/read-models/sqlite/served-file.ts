@@ -19,7 +19,7 @@ import {
 import { createRowCheck, type RowCheck } from '../document-row.ts';
 import { ReadModelsLost, ReadModelsUnavailable } from '../errors.ts';
 import type { PaymentSearch, ReadModelsFile } from '../port.ts';
-import { checksumFile, moveLog, searchFile } from './scans.ts';
+import { checksumFile, moveLog, searchFile } from './file-jobs.ts';
 import { GENERATION, prepare, SCHEMA } from './schema.ts';
 import type { SearchBounds } from './search.ts';
 
