@@ -95,7 +95,8 @@ function writePages(database: DatabaseSync): void {
 
 const writer = (database: DatabaseSync, statements: Statements, requireInPlace: () => void) => {
   const append = appender(database, statements);
-  const checkpointLater = () => setImmediate(checkpoint, database, statements);
+  // A microtask runs once the reply is posted.
+  const checkpointLater = () => queueMicrotask(() => checkpoint(database, statements));
   return {
     ...readsOf(statements),
     append: (jobs: AppendJob[]): AppendOutcome[] => {
