@@ -2,7 +2,6 @@
 
 import type { NewThread } from '../../runtime/jobs.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import type { EventStore, FileFault, Position } from '../port.ts';
 import { checkFile, watchDamage } from './file-check.ts';
@@ -47,7 +46,6 @@ export async function openSqliteEventStore(
   options: SqliteEventStoreOptions,
 ): Promise<SqliteEventStore> {
   const { file, maxPages, onFatal, logger, newThread } = options;
-  createPrivateFile(file);
   const { met, onDamage } = watchDamage(logger);
   const writer = await startWriter(
     { file, maxPages },
@@ -122,14 +120,6 @@ export async function openSqliteForReading(file: string): Promise<EventStore> {
     claimMeta: async (key, value) => (await call('getMeta', key)) ?? value,
     close: async () => close(),
   };
-}
-
-function createPrivateFile(file: string): void {
-  try {
-    ensurePrivateFile(file);
-  } catch (error) {
-    throw new StoreFileUnusable(`${file}: ${(error as Error).message}`);
-  }
 }
 
 const readers = (call: Call, tail: LiveTail) => {

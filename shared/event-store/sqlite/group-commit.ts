@@ -20,9 +20,6 @@ const portError = ({ kind, message }: Failed): StoreUnavailable =>
   kind === 'unusable' || kind === 'damaged'
     ? new StoreFileUnusable(message)
     : new StoreUnavailable(message);
-const throwPortError = (failed: Failed): never => {
-  throw portError(failed);
-};
 
 /** Of an error that came from the thread, or of the thread's own end. */
 const failedFrom = ({ message, ...fields }: Error): Failed => {
@@ -60,7 +57,9 @@ export async function startWriter(
     });
   /** Rejects with the port's errors. */
   const call = <N extends keyof Writer>(job: N, ...args: Parameters<Writer[N]>) =>
-    callRaw(job, ...args).catch(throwPortError);
+    callRaw(job, ...args).catch((failed: Failed) => {
+      throw portError(failed);
+    });
 
   const close = async (): Promise<void> => {
     reportFatal = undefined;
@@ -101,10 +100,6 @@ const jobOf = ({ stream, expected, encoded }: Waiting): AppendJob => {
   return { stream, revision, hash, events };
 };
 
-function appendError({ message, unknown }: Failed): Error {
-  return unknown ? new AppendOutcomeUnknown(message) : new StoreUnavailable(message);
-}
-
 /** All appends of a turn, or since the last group, become one transaction with one fsync. */
 export function groupCommit({ callRaw }: WriterThread, tail: LiveTail, logger: Logger | undefined) {
   let commits = 0;
@@ -133,7 +128,7 @@ export function groupCommit({ callRaw }: WriterThread, tail: LiveTail, logger: L
   }
 
   async function rejectGroup(group: Waiting[], failed: Failed): Promise<void> {
-    const { kind, message } = failed;
+    const { kind, message, unknown } = failed;
     if (kind === 'damaged') {
       // One by one, so that it fails no other append than those that need the page.
       if (group.length > 1) for (const one of group) await commit([one]);
@@ -143,7 +138,8 @@ export function groupCommit({ callRaw }: WriterThread, tail: LiveTail, logger: L
     if (!rejecting && kind !== 'fatal')
       logger?.warn({}, `appends are rejected, event store: ${message}`);
     rejecting = true;
-    for (const { reject } of group) reject(appendError(failed));
+    for (const { reject } of group)
+      reject(unknown ? new AppendOutcomeUnknown(message) : new StoreUnavailable(message));
   }
 
   function noteTaken(): void {

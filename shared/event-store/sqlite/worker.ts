@@ -4,6 +4,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { workerData } from 'node:worker_threads';
 import { orElse, reasonOf } from '../../runtime/error-text.ts';
 import { serveCalls } from '../../runtime/jobs.ts';
+import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { movePages, versionOf, withoutSync } from '../../runtime/sqlite.ts';
 import { breakAt, describeBreak, LOG_START, storedCheck } from '../chain.ts';
 import type { StoredForm } from '../port.ts';
@@ -124,6 +125,7 @@ export type Writer = ReturnType<typeof writer>;
 const open = async ({ file, maxPages }: WriterOptions): Promise<Writer> => {
   const placeOf = (): string => `${identityOf(file)} ${identityOf(`${file}-wal`)}`;
   try {
+    ensurePrivateFile(file);
     const database = openDatabase({ file, maxPages });
     const statements = prepareAll(database);
     await verifyTail(statements);
