@@ -187,11 +187,11 @@ export const reconcile = async (options: ReconcileOptions): Promise<Reconciliati
   return { ...found, ok, notCompared, ...(since !== undefined && { since }) };
 };
 
-type ScanArgs = Pick<ReconcileOptions, 'providers' | 'since'>;
+type ReconcileArgs = Pick<ReconcileOptions, 'providers' | 'since'>;
 
 type ProviderCalls = Pick<Provider, 'ledger'> & Required<Pick<ReconcileOptions, 'agreesOn'>>;
 
-export const reconcileLog: LogJob<ScanArgs, never, Reconciliation, ProviderCalls> = (
+export const reconcileLog: LogJob<ReconcileArgs, never, Reconciliation, ProviderCalls> = (
   store,
   args,
   { signal, calls },

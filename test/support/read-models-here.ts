@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { newThread } from '../../embedded/jobs.ts';
-import type { SqliteReadModelsOptions } from '../../shared/read-models/sqlite/served-file.ts';
 import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
+import type { SqliteReadModelsOptions } from '../../shared/read-models/sqlite/served-file.ts';
 
 /** The secret under which tests that open read models by themselves make the checks of documents. */
 export const READ_MODEL_SECRETS = ['the idempotency secret of the tests'] as const;

@@ -23,7 +23,7 @@ export type SqliteEventStoreOptions = {
   /** Made with mode 0600. */
   file: string;
   logger?: Pick<Logger, 'warn' | 'error'>;
-  /** For scans; without it they run in the calling thread. */
+  /** For jobs over the log; without it they run in the calling thread. */
   newThread?: NewThread | undefined;
   /** Called once, when this process can never write again: it should exit. */
   onFatal?: (error: Error) => void;
