@@ -27,6 +27,7 @@ import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import { lastBackupOf } from '../shared/runtime/private-files.ts';
 import { addressKinds } from '../webhooks/endpoints/addresses.ts';
 import { type DataFolder, idempotencySecret, openFileIn, webhookSecret } from './data-folder.ts';
+import { newThread } from './jobs.ts';
 
 /** Tests stand between the service and its engines. */
 export type Wrappers = {
@@ -90,7 +91,7 @@ const openSides = async (
   const { store: wrapStore = asItIs, provider: wrapProvider = asItIs } = wrappers;
   const { readModels: wrapReadModels = asItIs } = wrappers;
   const metrics = createMetrics();
-  const drivers = { config, log, fileOf: folder.path, onFatal };
+  const drivers = { config, log, fileOf: folder.path, onFatal, newThread };
   const { store: ownStore, ...engine } = await openEventStore({ ...drivers, metrics });
   const secrets = secretsOf(config, config.idempotencySecret ?? (await idempotencySecret(folder)));
   const identities = createIdentities(secrets);
@@ -106,6 +107,7 @@ const openSides = async (
     ...{ ...own, readModels, freshness, deliveries },
     webhookSecret: async () => config.webhooks.secret ?? webhookSecret(folder),
     fileOf: folder.path,
+    newThread,
   });
   const { projector } = projection;
   const provider = await openFileIn(folder, 'provider-ledger.sqlite', (file) =>

@@ -8,6 +8,7 @@ import { openSqliteEventStore } from './event-store/sqlite/event-store.ts';
 import type { ReadModels } from './read-models/port.ts';
 import { openSqliteReadModels } from './read-models/sqlite/read-models.ts';
 import type { Config } from './runtime/config.ts';
+import type { NewThread } from './runtime/jobs.ts';
 import type { Log } from './runtime/log.ts';
 import type { Metrics } from './runtime/metrics.ts';
 import { isTracing, withSpan } from './runtime/tracing.ts';
@@ -54,6 +55,8 @@ type DriverOptions = {
   /** The path of a file in the data folder; not called where a server is set. */
   fileOf(name: string): string;
   onFatal(error: Error): void;
+  /** For files; a server needs none. */
+  newThread: NewThread;
 };
 
 const withSpans = <T>(traced: (own: T, system: string) => T, own: T, system: string): T =>
@@ -80,7 +83,7 @@ const withFailuresCounted = (
 export const openEventStore = async (
   options: DriverOptions & { metrics: Pick<Metrics, 'appendFailures'> },
 ): Promise<OpenedStore> => {
-  const { config, log, fileOf, onFatal, metrics } = options;
+  const { config, log, fileOf, onFatal, metrics, newThread } = options;
   if (config.eventStoreDbUrl !== undefined) {
     const { openEventStoreDb } = await import('./event-store/eventstoredb/event-store.ts');
     const store = await openEventStoreDb({ url: config.eventStoreDbUrl, logger: log });
@@ -92,7 +95,8 @@ export const openEventStore = async (
       ping: () => store.ping(),
     };
   }
-  const store = await openSqliteEventStore({ file: fileOf('events.sqlite'), logger: log, onFatal });
+  const file = fileOf('events.sqlite');
+  const store = await openSqliteEventStore({ file, logger: log, onFatal, newThread });
   return {
     store: withFailuresCounted(withSpans(tracedStore, store, 'sqlite'), metrics),
     shared: false,
@@ -104,13 +108,13 @@ export const openEventStore = async (
 
 /** A server may still be out of reach. `secrets`: the idempotency secret, then the earlier one. */
 export const openReadModels = async (
-  options: Pick<DriverOptions, 'config' | 'log' | 'fileOf'>,
+  options: Pick<DriverOptions, 'config' | 'log' | 'fileOf' | 'newThread'>,
   secrets: readonly [string, ...string[]],
 ): Promise<ReadModels> => {
-  const { config, log, fileOf } = options;
+  const { config, log, fileOf, newThread } = options;
   if (config.mongoUrl === undefined) {
     const file = fileOf('read-models.sqlite');
-    const readModels = await openSqliteReadModels({ file, secrets, logger: log });
+    const readModels = await openSqliteReadModels({ file, secrets, logger: log, newThread });
     return withSpans(tracedReadModels, readModels, 'sqlite');
   }
   const { openMongoReadModels } = await import('./read-models/mongodb/read-models.ts');

@@ -1,4 +1,5 @@
 /** Changes of the key that seals the log: who may trust whom, and what a crash leaves behind. */
+
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import {
   chmodSync,
@@ -16,6 +17,7 @@ import { openSealer } from '../../audit/seals/open.ts';
 import { rotateSealingKey } from '../../audit/seals/rotate.ts';
 import { makeRotation, makeSeal, publicKeyOf } from '../../audit/seals/seals.ts';
 import { appendSeal, headToSeal, sealsOf } from '../../audit/seals/stored-seals.ts';
+import { newThread } from '../../embedded/jobs.ts';
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
@@ -168,7 +170,7 @@ describe('a new sealing key', () => {
     rows.write(rewritten(rows.rows, 0, other));
     const sealed = rows.rows.findIndex(({ text }) => text.includes('"LogSealed"'));
     rows.close();
-    store = await openSqliteEventStore({ file: log.file });
+    store = await openSqliteEventStore({ file: log.file, newThread });
     // A seal of the rewritten log by the old key, in the place of the true one.
     const logHash = (await store.hashAt('36'))?.logHash ?? '';
     const seal = makeSeal(old, { log: await logIdOf(store), position: '36', logHash });
@@ -178,7 +180,7 @@ describe('a new sealing key', () => {
     again.write(rewritten(again.rows, sealed, forged));
     again.close();
     rmSync(headFileOf({ keyFile }));
-    store = await openSqliteEventStore({ file: log.file });
+    store = await openSqliteEventStore({ file: log.file, newThread });
     await expect(startAndStop()).rejects.toThrow(
       /the change of the key in the event log, at position 38, does not fit: the log is not the one/,
     );

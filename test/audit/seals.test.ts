@@ -1,4 +1,5 @@
 /** Seals of the log: when they are made, and which changes of a log with every hash right they find. */
+
 import { execFileSync } from 'node:child_process';
 import {
   existsSync,
@@ -16,6 +17,7 @@ import { headFileOf } from '../../audit/seals/key.ts';
 import { type OpenedSealer, openSealer } from '../../audit/seals/open.ts';
 import { rotateSealingKey } from '../../audit/seals/rotate.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
+import { newThread } from '../../embedded/jobs.ts';
 import { LogMisfit, SealFileRefused } from '../../projector/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
@@ -76,7 +78,7 @@ const change = async (how: (rows: Rows) => Rows['rows']): Promise<void> => {
   const rows = openRows(log.file);
   rows.write(how(rows));
   rows.close();
-  store = await openSqliteEventStore({ file: log.file });
+  store = await openSqliteEventStore({ file: log.file, newThread });
 };
 const streamOf = (rows: Rows, id: number) => rows.streams.find((one) => one.id === id)?.name;
 
@@ -316,7 +318,7 @@ test('a seal that cannot be stored holds up neither the stop nor an append', asy
   const sealer = await open();
   await store.close();
   await stop(sealer);
-  store = await openSqliteEventStore({ file: log.file });
+  store = await openSqliteEventStore({ file: log.file, newThread });
   await startAndStop();
   expect(await seals()).toHaveLength(2);
 });

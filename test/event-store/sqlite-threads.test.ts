@@ -2,8 +2,14 @@
  * The thread of the log takes modules of this project and of Node alone: the schemas and their package
  * would double what a start of the log costs.
  */
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { commandLogJobs } from '../../command-api/jobs.ts';
+import { projectorJobs, projectorLogJobs } from '../../projector/jobs.ts';
+import { queryJobs, queryLogJobs } from '../../query-api/jobs.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
 
 const SHARED = new URL('../../shared/', import.meta.url);
 
@@ -25,4 +31,17 @@ test('the thread of the log loads no package', () => {
   const loaded = [...loadedBy(new URL('event-store/sqlite/worker.ts', SHARED))];
   expect(loaded.length).toBeGreaterThan(1);
   expect(loaded.filter((name) => !/^(file|node):/.test(name))).toEqual([]);
+});
+
+test('every job is in a list, under its own name', async () => {
+  const lists = { ...commandLogJobs, ...projectorLogJobs, ...projectorJobs, ...queryLogJobs };
+  const loaded = Object.entries({ ...lists, ...queryJobs }).map(async ([name, load]) => {
+    expect((await load()).name).toBe(name);
+    return name;
+  });
+  const sources = globSync('{shared,audit,command-api,projector,query-api}/**/*.ts', { cwd: ROOT });
+  const jobs = sources.flatMap((file) => [
+    ...readFileSync(join(ROOT, file), 'utf8').matchAll(/^export const (\w+): (?:Log)?Job</gm),
+  ]);
+  expect((await Promise.all(loaded)).sort()).toEqual(jobs.map(([, name]) => name).sort());
 });

@@ -12,7 +12,7 @@ import { ListParameters, listPayments } from '../../query-api/list-payments.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { openMongoReadModels } from '../../shared/read-models/mongodb/read-models.ts';
-import { resultOf } from '../../shared/runtime/scan.ts';
+import { resultOf } from '../../shared/runtime/jobs.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import { appendLives } from '../support/many-payments.ts';
 import { startMongoStandIn } from '../support/mongodb-stand-in.ts';

@@ -1,12 +1,12 @@
 /** The write-ahead log of the read models is moved off the event loop, and never into another file. */
+
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { timesOf } from '../support/long-run-share.ts';
-import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
+import { readModelsAt } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { change, readModelAt } from './opened.ts';
@@ -23,7 +23,7 @@ let readModels: ReadModels;
 beforeEach(() => {
   folder = temporaryFolder();
   file = join(folder.path, 'read-models.sqlite');
-  readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS });
+  readModels = readModelsAt(file);
 });
 afterEach(async () => {
   await readModels.close();
@@ -91,6 +91,6 @@ test('after the close no checkpoint goes on, and the file is whole without its l
   await writeUntilDue('first');
   await readModels.close();
   expect(() => statSync(`${file}-wal`)).toThrow('ENOENT');
-  readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS });
+  readModels = readModelsAt(file);
   expect(notMoved()).toBe(0);
 });

@@ -2,8 +2,10 @@
  * A log that a projector follows and seals, in a file of SQLite and at the stand-in of EventStoreDB; and
  * a thief who may write both, and computes every hash anew.
  */
+
 import { join } from 'node:path';
 import { openSealer } from '../../audit/seals/open.ts';
+import { newThread } from '../../embedded/jobs.ts';
 import { startProjector } from '../../projector/compose.ts';
 import { GENESIS_HASH, hashOf } from '../../shared/event-store/chain.ts';
 import { canonicalJson } from '../../shared/event-store/codec.ts';
@@ -95,7 +97,7 @@ export const ENGINES = {
   sqlite: async (folder: string): Promise<Engine> => {
     const file = join(folder, 'events.sqlite');
     return {
-      open: () => openSqliteEventStore({ file }),
+      open: () => openSqliteEventStore({ file, newThread }),
       rewrite: async (change) => rewriteFile(file, change),
       end: async () => undefined,
     };
