@@ -1,13 +1,14 @@
 /** Live streams of events: from a place of the log until the token's end (docs/audit.md). */
 import type { FastifyReply } from 'fastify';
-import type { LogEvent, Position } from '../shared/event-store/port.ts';
+import type { LogEvent, LogJob, Position } from '../shared/event-store/port.ts';
 import { scanLog } from '../shared/event-store/scan-log.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../shared/http/errors.ts';
 import { inTurn, whenGone } from '../shared/http/server/shares.ts';
 import { EVENT_STREAM, KEEP_ALIVE, serverSent } from '../shared/http/server/streams.ts';
 import type { AuditDeps } from './deps.ts';
-import { scanCalls } from './merchants.ts';
+import type { PastArgs } from './log.ts';
+import { type MerchantDocuments, merchantCalls } from './merchants.ts';
 import { NO_LAST_ID, NO_POSITION_NOR_NOW, rejectPlace, startOf } from './parameters.ts';
 
 export const RETRY = 'retry: 1000\n\n';
@@ -43,24 +44,24 @@ async function* untilExpiry(
 }
 
 type LiveDeps = Pick<AuditDeps, 'store' | 'streams' | 'merchants'> &
-  Parameters<typeof scanCalls>[0];
+  Parameters<typeof merchantCalls>[0];
 
-type Requested = {
+type Requested<A extends Pick<PastArgs, 'only'>> = {
   principal: Principal;
   from: string | undefined;
   lastId: string | undefined;
   /** Before all events. */
   begin?: string;
-  /** Exports the scan `past`, for these arguments, and gives the same texts (log.ts). */
-  module: string;
-  args: { only: string | undefined };
+  /** Gives the texts of past events, as `textOf` does. */
+  past: LogJob<A & PastArgs, string, void, MerchantDocuments>;
+  args: A;
   /** Empty for an event that is not shown. */
   textOf(event: LogEvent): string | Promise<string>;
 };
 
 async function* liveTexts(
   { store, merchants }: LiveDeps,
-  { args: { only }, textOf }: Requested,
+  { args: { only }, textOf }: Pick<Requested<Pick<PastArgs, 'only'>>, 'args' | 'textOf'>,
   after: Position | null,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
@@ -85,13 +86,13 @@ async function* liveTexts(
 }
 
 /** Rejects a place that the log does not have. The place in `streams` has been taken. */
-export const sendLive = async (
+export const sendLive = async <A extends Pick<PastArgs, 'only'>>(
   deps: LiveDeps,
   reply: FastifyReply,
-  requested: Requested,
+  requested: Requested<A>,
 ): Promise<FastifyReply> => {
   const { store } = deps;
-  const { from = 'start', lastId, begin = RETRY, module } = requested;
+  const { from = 'start', lastId, begin = RETRY, past } = requested;
   const end = await store.end();
   let after = end;
   try {
@@ -109,10 +110,11 @@ export const sendLive = async (
   const { promise: isRead, resolve: leave } = Promise.withResolvers<void>();
   whenGone(reply.raw, leave);
   const texts = async function* (): AsyncGenerator<string> {
-    const args = { ...requested.args, after, end };
-    const scan = { module, job: 'past', args, calls: scanCalls(deps), signal };
     yield begin;
-    if (after !== end) yield* scanLog<string, void>(store, scan);
+    if (end !== null && after !== end) {
+      const args = { ...requested.args, after, end };
+      yield* scanLog(store, past, args, { calls: merchantCalls(deps), signal });
+    }
     leave();
     yield* liveTexts(deps, requested, end, signal);
   };

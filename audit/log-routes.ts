@@ -15,12 +15,12 @@ import {
 } from '../shared/http/server/streams.ts';
 import { isSealEvent } from '../shared/payment/events.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
-import { resultOf } from '../shared/runtime/scan.ts';
+import { resultOf } from '../shared/runtime/jobs.ts';
 import { AuditLogPage, AuditVerification } from './contract.ts';
 import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
 import { beginLogRead, exportOfLog, hasSeals, sendExport } from './export.ts';
 import { rejectBusy, sendLive } from './live.ts';
-import { eventText, pageText } from './log.ts';
+import { eventText, pageText, pastEvents } from './log.ts';
 import { hasGoodSignature, type Manifest } from './manifest.ts';
 import {
   LogParameters,
@@ -32,8 +32,6 @@ import {
 } from './parameters.ts';
 import { keysOf } from './seals/seals.ts';
 import { type KeptHead, type LogVerification, verifyLogForms } from './verification.ts';
-
-const PAST = new URL('./log.ts', import.meta.url).href;
 
 async function* verification(deps: AuditDeps, options: LogVerification) {
   const result = yield* verifyLogForms(deps, options);
@@ -130,7 +128,7 @@ export const AUDIT_LOG_ROUTES = {
       const parameters = { from: lastId ?? from };
       await deps.record(reply.request, { action: 'STREAM', parameters });
       const args = { only: onlyOf(principal) };
-      const requested = { principal, from, lastId, module: PAST, args, textOf: eventText };
+      const requested = { principal, from, lastId, past: pastEvents, args, textOf: eventText };
       return sendLive(deps, reply, requested);
     },
   }),

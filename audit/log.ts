@@ -3,12 +3,18 @@ import type { z } from 'zod';
 import { formReason, logHashes } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
-import type { LogEvent, LogReader, Position, StoredForm } from '../shared/event-store/port.ts';
-import { type LogScan, logPages, scanLog } from '../shared/event-store/scan-log.ts';
+import type {
+  LogEvent,
+  LogJob,
+  LogReader,
+  Position,
+  StoredForm,
+} from '../shared/event-store/port.ts';
+import { logPages, scanLog } from '../shared/event-store/scan-log.ts';
 import { serverSent } from '../shared/http/server/streams.ts';
 import { PAGE_BYTES_MAX } from '../shared/read-models/pages.ts';
+import { type JobTools, resultOf } from '../shared/runtime/jobs.ts';
 import { jsonFieldsOf } from '../shared/runtime/json.ts';
-import { resultOf } from '../shared/runtime/scan.ts';
 import { slicesOf } from '../shared/runtime/scheduling.ts';
 import { breakOfForm } from './breaks.ts';
 import type { AuditBreak } from './contract.ts';
@@ -16,27 +22,25 @@ import { breakLine, type ExportTotals, startLines } from './export-lines.ts';
 import { auditEvent } from './history.ts';
 import {
   createMerchantLookup,
+  type MerchantDocuments,
   type MerchantLookup,
-  readModelsOver,
-  scanCalls,
+  merchantCalls,
 } from './merchants.ts';
 import { type LogParameters, startOf } from './parameters.ts';
 
 type Args = { requested: LogRequest; only: string | undefined };
 
-type Deps = { store: LogReader } & Parameters<typeof scanCalls>[0];
-
-const MODULE = import.meta.url;
+type Deps = { store: LogReader } & Parameters<typeof merchantCalls>[0];
 
 /** Characters handed over at once: each time costs the reader a message. */
 const TEXT_MIN = 64 * 1024;
 
-export const texts: LogScan<Args, string, ExportTotals> = async function* (
+export const exportLog: LogJob<Args, string, ExportTotals, MerchantDocuments> = async function* (
   log,
   { requested, only },
-  { signal, call },
+  { signal, calls },
 ) {
-  const merchants = createMerchantLookup(log, readModelsOver(call));
+  const merchants = createMerchantLookup(log, calls);
   const lines = logLines({ log, merchants }, requested, only, signal);
   let text = '';
   let line = await lines.next();
@@ -56,18 +60,20 @@ export const exportTexts = (
   args: Args,
   signal?: AbortSignal,
 ): AsyncGenerator<string, ExportTotals> =>
-  scanLog(deps.store, { module: MODULE, job: 'texts', args, calls: scanCalls(deps), signal });
+  scanLog(deps.store, exportLog, args, { calls: merchantCalls(deps), signal });
 
 /** Writing the JSON text is a part of the work. */
-export const page: LogScan<Args, never, string> = async (log, { requested, only }, { call }) => {
-  const merchants = createMerchantLookup(log, readModelsOver(call));
-  return JSON.stringify(await logPage({ log, merchants }, requested, only));
-};
+export const readLogPage: LogJob<Args, never, string, MerchantDocuments> = async (
+  log,
+  { requested, only },
+  { calls },
+) =>
+  JSON.stringify(
+    await logPage({ log, merchants: createMerchantLookup(log, calls) }, requested, only),
+  );
 
-export const pageText = (deps: Deps, args: Args): Promise<string> => {
-  const order = { module: MODULE, job: 'page', args, calls: scanCalls(deps) };
-  return resultOf(scanLog<never, string>(deps.store, order));
-};
+export const pageText = (deps: Deps, args: Args): Promise<string> =>
+  resultOf(scanLog(deps.store, readLogPage, args, { calls: merchantCalls(deps) }));
 
 type Owned = { log: Pick<LogReader, 'end' | 'stored'>; merchants: MerchantLookup };
 export type LogRequest = z.output<typeof LogParameters>;
@@ -184,24 +190,25 @@ export const eventText = (event: LogEvent): string => {
   return serverSent('type' in shown ? shown.type : 'unreadable', shown, event.position);
 };
 
-type Past = { only: string | undefined; after: Position | null; end: Position };
+export type PastArgs = { only: string | undefined; after: Position | null; end: Position };
 
-/** A scan of the events that the log holds already: `textsOf` gives their texts. */
-export const pastBy = <A extends object>(
-  textsOf: (log: LogReader, args: A) => (event: LogEvent) => string | Promise<string>,
-): LogScan<A & Past, string, void> =>
-  async function* (log, args, { signal, call }) {
-    const { only, after, end } = args;
-    const merchants = createMerchantLookup(log, readModelsOver(call));
-    const textOf = textsOf(log, args);
-    for await (const { page, unreadable } of logPages(log.stored, after, end, signal)) {
-      let text = '';
-      for (const form of page)
-        if (only === undefined || (await merchants.ofForm(form)) === only)
-          text += await textOf(decode(form));
-      if (text !== '') yield text;
-      if (unreadable !== undefined) throw new StoreUnavailable(unreadable.reason);
-    }
-  };
+/** The texts of the events that the log holds already. */
+export async function* pastTexts(
+  log: LogReader,
+  { only, after, end }: PastArgs,
+  { signal, calls }: JobTools<MerchantDocuments>,
+  textOf: (event: LogEvent) => string | Promise<string>,
+): AsyncGenerator<string, void> {
+  const merchants = createMerchantLookup(log, calls);
+  for await (const { page, unreadable } of logPages(log.stored, after, end, signal)) {
+    let text = '';
+    for (const form of page)
+      if (only === undefined || (await merchants.ofForm(form)) === only)
+        text += await textOf(decode(form));
+    if (text !== '') yield text;
+    if (unreadable !== undefined) throw new StoreUnavailable(unreadable.reason);
+  }
+}
 
-export const past: ReturnType<typeof pastBy> = pastBy(() => eventText);
+export const pastEvents: LogJob<PastArgs, string, void, MerchantDocuments> = (log, args, tools) =>
+  pastTexts(log, args, tools, eventText);

@@ -7,10 +7,9 @@ import { decode } from '../shared/event-store/codec.ts';
 import type { EventStore, LogEvent, StoredForm } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
-import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
+import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { onError } from '../shared/runtime/error-text.ts';
-import type { ScanTools } from '../shared/runtime/scan.ts';
 
 type Placed = { stream: string; revision: number };
 
@@ -30,14 +29,14 @@ const merchantIn = (event: LogEvent): string | undefined =>
 const merchantInForm = (form: StoredForm): string | undefined =>
   hashOf(form.text) === form.hash ? merchantIn(decode(form)) : undefined;
 
-type Documents = Pick<ReadModelsReader, 'getAny'>;
+export type MerchantDocuments = Pick<ReadModelsReader, 'getAny'>;
 
-const documentIn = (readModels: Documents, paymentId: string) =>
+const documentIn = (readModels: MerchantDocuments, paymentId: string) =>
   readModels.getAny(paymentId).catch(onError(ReadModelsUnavailable, () => undefined));
 
 export const createMerchantLookup = (
   store: Pick<EventStore, 'stored'>,
-  readModels: Documents,
+  readModels: MerchantDocuments,
 ): MerchantLookup => {
   const known = createBoundedMap<string>(STREAMS_KNOWN_MAX);
 
@@ -73,12 +72,7 @@ export const createMerchantLookup = (
   };
 };
 
-/** A scan looks merchants up outside its thread, on the way to which errors lose their class. */
-export const scanCalls = ({ readModels }: { readModels: Documents }) => ({
+/** A job looks merchants up outside its thread, on the way to which errors lose their class. */
+export const merchantCalls = ({ readModels }: { readModels: MerchantDocuments }) => ({
   getAny: (paymentId: string) => documentIn(readModels, paymentId),
-});
-
-export const readModelsOver = (call: ScanTools['call']) => ({
-  getAny: async (paymentId: string) =>
-    (await call('getAny', paymentId)) as PaymentDocument | undefined,
 });

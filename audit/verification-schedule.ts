@@ -12,9 +12,9 @@ import {
 } from '../shared/runtime/back-off.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
+import { resultOf } from '../shared/runtime/jobs.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
-import { resultOf } from '../shared/runtime/scan.ts';
 import { breakKeyOf, judgeBreaks, type NamedBreaks } from './breaks.ts';
 import {
   type CheckResult,

@@ -1,14 +1,14 @@
 /** Verifies the hash chain and the sums of one payment, or of the whole log, as stored. */
 
 import { breakAt, logIdOf } from '../shared/event-store/chain.ts';
-import type { Position, StoredForm } from '../shared/event-store/port.ts';
-import { type LogScan, scanLog } from '../shared/event-store/scan-log.ts';
+import type { LogJob, Position, StoredForm } from '../shared/event-store/port.ts';
+import { scanLog } from '../shared/event-store/scan-log.ts';
 import { findingOf, judgeBreaks, type LogBreak } from './breaks.ts';
 import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import type { History } from './history.ts';
 import { type Manifest, NOT_GOOD } from './manifest.ts';
-import { createMerchantLookup, readModelsOver, scanCalls } from './merchants.ts';
+import { createMerchantLookup, type MerchantDocuments, merchantCalls } from './merchants.ts';
 import { missingPayments, type RemovedStreams, removedStreams } from './removed-streams.ts';
 import type { SealsAgainst } from './seals/verify-seals.ts';
 import { type LogProgress, type LogWalked, walkLog } from './verify-log.ts';
@@ -111,15 +111,19 @@ type AuditVerifyArgs = {
 type AuditWalked = LogWalked & { keptHead: KeptHeadFound | undefined };
 
 /** Undefined where it was stopped. Throws StoreUnavailable. */
-export const verify: LogScan<AuditVerifyArgs, LogProgress, AuditWalked | undefined> =
-  async function* ({ stored }, { end, only, logId, known, seals }, { signal, call }) {
-    const kept = keptHeadCheck(known, { logId, only });
-    const merchants = createMerchantLookup({ stored }, readModelsOver(call));
-    const isOwn = async (form: StoredForm) => (await merchants.ofForm(form)) === only;
-    const includes = only === undefined ? {} : { includes: isOwn };
-    const walked = yield* walkLog({ stored, seals, ...includes, beside: kept, end, signal });
-    return walked && { ...walked, keptHead: kept.result() };
-  };
+export const verifyWithHead: LogJob<
+  AuditVerifyArgs,
+  LogProgress,
+  AuditWalked | undefined,
+  MerchantDocuments
+> = async function* ({ stored }, { end, only, logId, known, seals }, { signal, calls }) {
+  const kept = keptHeadCheck(known, { logId, only });
+  const merchants = createMerchantLookup({ stored }, calls);
+  const isOwn = async (form: StoredForm) => (await merchants.ofForm(form)) === only;
+  const includes = only === undefined ? {} : { includes: isOwn };
+  const walked = yield* walkLog({ stored, seals, ...includes, beside: kept, end, signal });
+  return walked && { ...walked, keptHead: kept.result() };
+};
 
 type RemovedDeps = Pick<AuditDeps, 'store' | 'readModels' | 'merchants'>;
 
@@ -158,8 +162,8 @@ export async function* verifyLogForms(
   const kept = only === undefined ? deps.keptHeads() : undefined;
   const seals = { log: logId, publicKey, kept };
   const args: AuditVerifyArgs = { end: await store.end(), only, logId, known, seals };
-  const order = { module: import.meta.url, job: 'verify', args, calls: scanCalls(deps), signal };
-  const walked = yield* scanLog<LogProgress, AuditWalked | undefined>(store, order);
+  const given = { calls: merchantCalls(deps), signal };
+  const walked = yield* scanLog(store, verifyWithHead, args, given);
   if (walked === undefined) return undefined;
   const { events, last, breaks: met, keptHead: found, seals: sealed } = walked;
   const removed = await removedFor(deps, only, judgeBreaks(met, inFile).count > 0, signal);

@@ -13,6 +13,7 @@ import { decode, decodeParsed, isReadable, unreadableAt } from '../shared/event-
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import { isOfOther } from '../shared/event-store/fold-stream.ts';
 import type {
+  LogJob,
   LogReader,
   Position,
   RecordedEvent,
@@ -20,7 +21,7 @@ import type {
   StoredForms,
   UnreadableEvent,
 } from '../shared/event-store/port.ts';
-import { type LogScan, logPages, scanLog, totalUpTo } from '../shared/event-store/scan-log.ts';
+import { logPages, scanLog, totalUpTo } from '../shared/event-store/scan-log.ts';
 import { isPaymentEvent } from '../shared/payment/events.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import { addSums, type PaymentSums } from '../shared/payment/sums.ts';
@@ -141,7 +142,7 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
 
 type VerifyArgs = { end: Position | null; seals: SealsAgainst };
 
-export const verify: LogScan<VerifyArgs, LogProgress, LogWalked | undefined> = (
+export const verifyLog: LogJob<VerifyArgs, LogProgress, LogWalked | undefined> = (
   { stored },
   args,
   { signal },
@@ -152,7 +153,7 @@ export const verifyWhole = (
   args: VerifyArgs,
   signal?: AbortSignal,
 ): AsyncGenerator<LogProgress, LogWalked | undefined> =>
-  scanLog(store, { module: import.meta.url, job: 'verify', args, signal });
+  scanLog(store, verifyLog, args, { signal, calls: {} });
 
 type SumsEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'event'> | UnreadableEvent;
 

@@ -9,6 +9,7 @@ import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
 import { searchedOnceFilled } from '../shared/read-models/filled.ts';
 import { openReadModels } from '../shared/read-models/open.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
+import { newThreadHere } from '../shared/runtime/jobs.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
@@ -22,7 +23,7 @@ import { openOuterProvider } from './open-provider.ts';
 
 const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {
   const { config, log, onFatal } = deps;
-  const drivers = { ...deps, fileOf: noFiles };
+  const drivers = { ...deps, fileOf: noFiles, newThread: newThreadHere };
   const metrics = createMetrics();
   const opened = await openEventStore({ ...drivers, metrics });
   const plain = await openReadModels(drivers, secretsOf(config));

@@ -29,6 +29,7 @@ import { lastBackupOf } from '../shared/runtime/private-files.ts';
 import { addressKinds } from '../webhooks/endpoints/addresses.ts';
 import { openDeliveries } from '../webhooks/store/open.ts';
 import { type DataFolder, idempotencySecret, openFileIn, webhookSecret } from './data-folder.ts';
+import { newThread } from './jobs.ts';
 
 /** Tests stand between the service and its engines. */
 export type Wrappers = {
@@ -92,7 +93,7 @@ const openSides = async (
   const { store: wrapStore = asItIs, provider: wrapProvider = asItIs } = wrappers;
   const { readModels: wrapReadModels = asItIs } = wrappers;
   const metrics = createMetrics();
-  const drivers = { config, log, fileOf: folder.path, onFatal };
+  const drivers = { config, log, fileOf: folder.path, onFatal, newThread };
   const { store: ownStore, ...engine } = await openEventStore({ ...drivers, metrics });
   const secrets = secretsOf(config, config.idempotencySecret ?? (await idempotencySecret(folder)));
   const identities = createIdentities(secrets);
@@ -108,6 +109,7 @@ const openSides = async (
     ...{ ...own, readModels, freshness, deliveries },
     webhookSecret: async () => config.webhooks.secret ?? webhookSecret(folder),
     fileOf: folder.path,
+    newThread,
   });
   const { projector } = projection;
   const provider = await openFileIn(folder, 'provider-ledger.sqlite', (file) =>

@@ -3,14 +3,21 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { isReadable } from '../shared/event-store/codec.ts';
 import { asUnreadable, UnreadableStream } from '../shared/event-store/errors.ts';
 import { foldStream } from '../shared/event-store/fold-stream.ts';
-import type { EventStore, LogEvent, Position, RecordedEvent } from '../shared/event-store/port.ts';
-import { type LogScan, numberOf } from '../shared/event-store/scan-log.ts';
+import type {
+  EventStore,
+  LogEvent,
+  LogJob,
+  Position,
+  RecordedEvent,
+} from '../shared/event-store/port.ts';
+import { numberOf } from '../shared/event-store/scan-log.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import { foldReadModel } from '../shared/payment/response.ts';
 import { WHOLE_FILE } from '../shared/read-models/damage.ts';
 import { contentOf, type DocumentRow, rowOf } from '../shared/read-models/document-row.ts';
 import { documentPages, parkedPayments } from '../shared/read-models/pages.ts';
-import type { ComparedReadModels, OpenCompared } from '../shared/read-models/port.ts';
+import type { ComparedReadModels, ReadModelsFile } from '../shared/read-models/port.ts';
+import { openCompared } from '../shared/read-models/sqlite/compared.ts';
 import { fewAtOnce } from '../shared/runtime/scheduling.ts';
 
 type DifferenceKind =
@@ -174,16 +181,15 @@ export async function* compareAll(
   return found;
 }
 
-type There = { module: string; args: unknown; indexesAlone: boolean };
+type CompareArgs = ReadModelsFile & { indexesAlone: boolean };
 
 /** In the thread of the log. */
-export const compareThere: LogScan<There, ComparisonProgress, Comparison> = async function* (
+export const compareFile: LogJob<CompareArgs, ComparisonProgress, Comparison> = async function* (
   store,
-  { module, args, indexesAlone },
+  { indexesAlone, ...file },
   { signal },
 ) {
-  const { openCompared }: { openCompared: OpenCompared } = await import(module);
-  const readModels = openCompared(args);
+  const readModels = openCompared(file);
   try {
     return yield* compareAll({ store, readModels }, signal, indexesAlone);
   } finally {

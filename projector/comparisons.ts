@@ -7,12 +7,11 @@ import { logDamage } from '../shared/read-models/damage.ts';
 import { unlessLost } from '../shared/read-models/errors.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
-import { resultOf } from '../shared/runtime/scan.ts';
-import { type Comparison, type ComparisonProgress, compareAll } from './compare.ts';
+import { resultOf } from '../shared/runtime/jobs.ts';
+import { type Comparison, type ComparisonProgress, compareAll, compareFile } from './compare.ts';
 import { ComparisonRunning } from './errors.ts';
 import type { RebuildOptions, RebuildResult } from './rebuild.ts';
 
-const MODULE = new URL('./compare.ts', import.meta.url).href;
 const DIFFER =
   'read models differ from the log: after `payments verify --all`, `payments projections rebuild` fills them anew';
 const NAMED_IN_LINE = 10;
@@ -31,9 +30,8 @@ export const createComparisons = ({ store, readModels, logger }: Options) => {
   /** In the thread of the log, where that can open the read models. */
   const begin = (indexesAlone: boolean, onProgress?: OnProgress): Promise<Comparison> => {
     const { signal } = leaving;
-    const there = readModels.compareElsewhere?.((opened) => {
-      const order = { module: MODULE, job: 'compareThere', args: { ...opened, indexesAlone } };
-      const steps = scanLog<ComparisonProgress, Comparison>(store, { ...order, signal });
+    const there = readModels.compareElsewhere?.((file) => {
+      const steps = scanLog(store, compareFile, { ...file, indexesAlone }, { signal, calls: {} });
       return resultOf(steps, onProgress);
     });
     const steps = () => compareAll({ store, readModels }, signal, indexesAlone);

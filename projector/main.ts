@@ -8,6 +8,7 @@ import { SERVICE_ROUTES } from '../shared/http/server/known-routes.ts';
 import { searchedOnceFilled } from '../shared/read-models/filled.ts';
 import { openReadModels } from '../shared/read-models/open.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
+import { newThreadHere } from '../shared/runtime/jobs.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
@@ -18,7 +19,7 @@ import { openProjectorSide } from './open.ts';
 
 const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {
   const { config, log } = deps;
-  const drivers = { ...deps, fileOf: noFiles };
+  const drivers = { ...deps, fileOf: noFiles, newThread: newThreadHere };
   const metrics = createMetrics();
   const { store, ping } = await openEventStore({ ...drivers, metrics });
   const readModels = searchedOnceFilled(await openReadModels(drivers, secretsOf(config)), store);
@@ -27,6 +28,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     store,
     readModels,
     deliveries: await openDeliveries(drivers),
+    newThread: newThreadHere,
     webhookSecret: async () => config.webhooks.secret ?? '',
     metrics,
     log,

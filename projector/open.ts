@@ -9,6 +9,7 @@ import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import type { EngineState } from '../shared/http/server/health.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { Config } from '../shared/runtime/config.ts';
+import type { NewThread } from '../shared/runtime/jobs.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { noFiles } from '../shared/runtime/process-life.ts';
@@ -66,10 +67,11 @@ export const openProjectorSide = async (options: {
   /** Called once the log is known to be the one that was sealed and applied. */
   webhookSecret(): Promise<string>;
   fileOf?: (name: string) => string;
+  newThread: NewThread;
   metrics: Metrics;
   log: Log;
 }) => {
-  const { config, store, readModels, freshness, deliveries, metrics, log } = options;
+  const { config, store, readModels, freshness, deliveries, metrics, log, newThread } = options;
   const files = { config, fileOf: options.fileOf ?? noFiles };
   const sealer = await openSealer({ config, store, fileOf: options.fileOf, log });
   const { running, publicKey: sealingKey, keptHeads } = sealer;
@@ -79,7 +81,7 @@ export const openProjectorSide = async (options: {
   const mayRun = (): boolean => projector.status().state !== 'standing-by';
   const following = { store, mayRun, metrics, logger: log };
   const relay = await openRelay({ ...following, ...files });
-  const webhooks = { config, deliveries, secret: webhookSecret };
+  const webhooks = { config, deliveries, secret: webhookSecret, newThread };
   const deliverer = await openDeliverer({ ...following, ...webhooks, leader: projector });
   const sealed = { readModels, sealingKey, keptHeads, compare: projector.compareUnasked };
   const verification = await openVerification({ ...following, ...files, ...sealed });

@@ -4,21 +4,22 @@
  * its own checkpoint: a rebuild publishes nothing.
  */
 import { decodeInOrder } from '../shared/event-store/fold-stream.ts';
-import type { LogEvent, LogReader, Position } from '../shared/event-store/port.ts';
-import { type LogScan, readPatiently, scanLog, totalUpTo } from '../shared/event-store/scan-log.ts';
+import type { LogEvent, LogJob, LogReader, Position } from '../shared/event-store/port.ts';
+import { readPatiently, scanLog, totalUpTo } from '../shared/event-store/scan-log.ts';
 import { startChecksum } from '../shared/read-models/document-row.ts';
 import { RebuildRunning, unlessLost } from '../shared/read-models/errors.ts';
 import { parkedPayments } from '../shared/read-models/pages.ts';
 import type {
   NextGeneration,
-  OpenGeneration,
+  ReadModelsFile,
   ReadModelsReader,
   ReadModelsRebuild,
   ReadModelsWriter,
 } from '../shared/read-models/port.ts';
+import { openSqliteGeneration } from '../shared/read-models/sqlite/read-models.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
+import { type LogCalls, logCalls, logOver } from '../shared/runtime/jobs.ts';
 import type { Logger } from '../shared/runtime/log.ts';
-import { logCalls, logOver } from '../shared/runtime/scan.ts';
 import type { RebuildState } from './contract.ts';
 import { RebuildImpossible } from './errors.ts';
 import { type MoneyDifferences, moneyDifferences } from './money-differences.ts';
@@ -77,21 +78,23 @@ async function* fill(
   }
 }
 
-/** Runs the loop over the generation that `handOver` gives; calls `checkpoint` and `log`. */
-export const fillOpened: LogScan<{ module: string; args: unknown }, Filled, void> =
-  async function* (store, { module, args }, { signal, call }) {
-    const { open }: { open: OpenGeneration } = await import(module);
-    const readModels = open(args);
-    try {
-      const logger = logOver(call);
-      const projection = createProjection({ store, readModels, logger });
-      await projection.start();
-      const checkpoint = () => call('checkpoint') as Promise<Position | null>;
-      yield* fill(store, projection, checkpoint, THREAD_PAGE, signal);
-    } finally {
-      await readModels.close();
-    }
-  };
+type FillCalls = LogCalls & Pick<ReadModelsWriter, 'checkpoint'>;
+
+/** Runs the loop over the generation that `handOver` gives. */
+export const fillGeneration: LogJob<ReadModelsFile, Filled, void, FillCalls> = async function* (
+  store,
+  file,
+  { signal, calls },
+) {
+  const readModels = openSqliteGeneration(file);
+  try {
+    const projection = createProjection({ store, readModels, logger: logOver(calls) });
+    await projection.start();
+    yield* fill(store, projection, calls.checkpoint, THREAD_PAGE, signal);
+  } finally {
+    await readModels.close();
+  }
+};
 
 const progressOf = ({ onProgress }: RebuildOptions) => {
   const began = performance.now();
@@ -135,9 +138,8 @@ const fillInThread = async (
   let events = 0;
   if (handOver === undefined || store.stored.scan === undefined) return events;
   const calls = { checkpoint: readModels.checkpoint, ...logCalls(logger) };
-  await handOver(async (args) => {
-    const order = { module: import.meta.url, job: 'fillOpened', args, calls, signal };
-    for await (const filled of scanLog<Filled, void>(store, order)) {
+  await handOver(async (file) => {
+    for await (const filled of scanLog(store, fillGeneration, file, { calls, signal })) {
       events = filled.events;
       report(filled);
     }

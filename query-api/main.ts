@@ -15,6 +15,7 @@ import { searchedOnceFilled } from '../shared/read-models/filled.ts';
 import { openKeyDocument } from '../shared/read-models/key-document.ts';
 import { openReadModels } from '../shared/read-models/open.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
+import { newThreadHere } from '../shared/runtime/jobs.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics } from '../shared/runtime/metrics.ts';
 import { noFiles, runProcess } from '../shared/runtime/process-life.ts';
@@ -24,7 +25,7 @@ import { registerQueryApi } from './routes.ts';
 
 const open = async (deps: { config: Config; log: Log; onFatal(error: Error): void }) => {
   const { config, log } = deps;
-  const drivers = { ...deps, fileOf: noFiles };
+  const drivers = { ...deps, fileOf: noFiles, newThread: newThreadHere };
   const metrics = createMetrics();
   const { store, ping } = await openEventStore({ ...drivers, metrics });
   const plain = await openReadModels(drivers, secretsOf(config));

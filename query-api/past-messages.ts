@@ -1,7 +1,8 @@
-/** What a merchant's endpoint is sent, also of the events that the log holds already: read as a scan. */
-import { pastBy } from '../audit/log.ts';
+/** What a merchant's endpoint is sent, also of the events that the log holds already. */
+import { type PastArgs, pastTexts } from '../audit/log.ts';
+import type { MerchantDocuments } from '../audit/merchants.ts';
 import { followPaymentStates, type PaymentStates } from '../shared/event-store/payment-states.ts';
-import type { LogEvent } from '../shared/event-store/port.ts';
+import type { LogEvent, LogJob } from '../shared/event-store/port.ts';
 import { isWanted, messageAt } from '../webhooks/message.ts';
 
 type Wanted = { eventTypes?: readonly string[] | undefined };
@@ -14,7 +15,11 @@ export const messageText = async (states: PaymentStates, event: LogEvent, wanted
   return `id: ${event.position}\nevent: ${message.type}\ndata: ${message.body}\n\n`;
 };
 
-export const past: ReturnType<typeof pastBy<Wanted>> = pastBy<Wanted>((log, wanted) => {
+export const pastMessages: LogJob<PastArgs & Wanted, string, void, MerchantDocuments> = (
+  log,
+  args,
+  tools,
+) => {
   const states = followPaymentStates(log);
-  return (event) => messageText(states, event, wanted);
-});
+  return pastTexts(log, args, tools, (event) => messageText(states, event, args));
+};

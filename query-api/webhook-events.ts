@@ -13,7 +13,7 @@ import { type Streams, serverSent } from '../shared/http/server/streams.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { SUBSCRIBABLE_TYPES } from '../webhooks/message.ts';
 import { listenKey, secretTextOf, type WebhookSecret } from '../webhooks/signer.ts';
-import { messageText } from './past-messages.ts';
+import { messageText, pastMessages } from './past-messages.ts';
 
 export type WebhookEventDeps = {
   webhookEvents: {
@@ -26,8 +26,6 @@ export type WebhookEventDeps = {
   };
 };
 type Deps = WebhookEventDeps['webhookEvents'];
-
-const PAST = new URL('./past-messages.ts', import.meta.url).href;
 
 const NO_TYPES = `must be a comma list of ${SUBSCRIBABLE_TYPES.join(', ')}`;
 const isType = (type: string): boolean => SUBSCRIBABLE_TYPES.some((one) => one === type);
@@ -62,7 +60,14 @@ export const WEBHOOK_EVENT_ROUTES = {
       const begin = RETRY + serverSent('ready', await ready(deps, principal));
       const wanted = { eventTypes: types };
       return sendLive(deps, reply, {
-        ...{ principal, from, lastId, begin, module: PAST, args: { only: merchantId, ...wanted } },
+        ...{
+          principal,
+          from,
+          lastId,
+          begin,
+          past: pastMessages,
+          args: { only: merchantId, ...wanted },
+        },
         textOf: (event) => messageText(deps.states, event, wanted),
       });
     },

@@ -1,5 +1,6 @@
 /** Chooses the event store by the settings; a server's client is loaded only where it is used, for its cost. */
 import type { Config } from '../runtime/config.ts';
+import type { NewThread } from '../runtime/jobs.ts';
 import type { Log } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { databaseSpan, isTracing, withSpan } from '../runtime/tracing.ts';
@@ -37,6 +38,8 @@ type EventStoreOptions = {
   /** The path of a file in the data folder; not called where a server is set. */
   fileOf(name: string): string;
   onFatal(error: Error): void;
+  /** For a file; a server needs none. */
+  newThread: NewThread;
 };
 
 /** Counts the appends that failed, or whose outcome is unknown. */
@@ -58,7 +61,7 @@ const withFailuresCounted = (
 
 /** A server may still be out of reach. Throws StoreUnavailable for a file that cannot be used. */
 export const openEventStore = async (options: EventStoreOptions): Promise<OpenedStore> => {
-  const { config, log, fileOf, onFatal, metrics } = options;
+  const { config, log, fileOf, onFatal, metrics, newThread } = options;
   if (config.eventStoreDbUrl !== undefined) {
     const { openEventStoreDb } = await import('./eventstoredb/event-store.ts');
     const store = await openEventStoreDb({ url: config.eventStoreDbUrl, logger: log });
@@ -70,7 +73,12 @@ export const openEventStore = async (options: EventStoreOptions): Promise<Opened
       ping: () => store.ping(),
     };
   }
-  const store = await openSqliteEventStore({ file: fileOf('events.sqlite'), logger: log, onFatal });
+  const store = await openSqliteEventStore({
+    file: fileOf('events.sqlite'),
+    logger: log,
+    onFatal,
+    newThread,
+  });
   return {
     store: withFailuresCounted(isTracing() ? tracedStore(store, 'sqlite') : store, metrics),
     shared: false,

@@ -12,7 +12,7 @@
  *   waits for a slow reader and resumes after a dropped connection.
  */
 import type { DomainEvent, EventType } from '../payment/events.ts';
-import type { ScanOrder } from '../runtime/scan.ts';
+import type { JobGiven, JobTools, Steps } from '../runtime/jobs.ts';
 
 /** A place in the order over all streams: stored and passed back, never computed with. */
 export type Position = string;
@@ -88,8 +88,12 @@ export type StoredForms = {
   /** Empty when unknown. Throws StreamNotWhole where deleted or all of it cut (`formsLeft`). */
   readStream(stream: string): Promise<StoredForm[]>;
   readAll(after: Position | null, limit: number, upTo?: Position | null): Promise<StoredForm[]>;
-  /** Runs a scan in a thread over the log; left out where no thread can open it. */
-  scan?<Y, R>(order: ScanOrder): AsyncGenerator<Y, R>;
+  /** Runs a job in a thread over the log; left out where no thread can open it. */
+  scan?<A, Y, R, C extends object>(
+    job: LogJob<A, Y, R, C>,
+    args: A,
+    given: JobGiven<C>,
+  ): AsyncGenerator<Y, R>;
   /**
    * Checks the file that the log lies in, its indexes included; left out where a server keeps the log. Until a
    * later check, a stream that it names takes no event, and none does where it cannot name them all.
@@ -186,3 +190,10 @@ export type LogReader = Pick<
   EventStore,
   'readAll' | 'readStream' | 'lastRevision' | 'end' | 'positionBefore' | 'hashAt' | 'stored'
 >;
+
+/** A job (shared/runtime/jobs.ts) that reads a log: `scanLog` runs it. */
+export type LogJob<A, Y, R, C = object> = (
+  log: LogReader,
+  args: A,
+  tools: JobTools<C>,
+) => Steps<Y, R>;

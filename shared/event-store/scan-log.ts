@@ -1,39 +1,38 @@
 /** Long reads of a log: as a scan, in a thread where the store has one, and page by page. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { pause } from '../runtime/back-off.ts';
-import { type Scanned, type ScanOrder, type ScanTools, stepsOf } from '../runtime/scan.ts';
+import { type JobGiven, runHere } from '../runtime/jobs.ts';
 import { breakAt } from './chain.ts';
 import { StoreFileUnusable, StoreUnavailable } from './errors.ts';
-import type { LogReader, Position, StoredForm, StoredForms } from './port.ts';
-
-/** A scan of a log, which a module exports by the name of its job (shared/runtime/scan.ts). */
-export type LogScan<A, Y, R> = (log: LogReader, args: A, tools: ScanTools) => Scanned<Y, R>;
+import type { LogJob, LogReader, Position, StoredForm, StoredForms } from './port.ts';
 
 const asPromised = (error: unknown): unknown => {
   const { code, name, message } = Object(error);
   if (error instanceof StoreUnavailable) return error;
   if (code === 'EVENT_STORE_FILE_UNUSABLE') return new StoreFileUnusable(message);
-  const isUnavailable = code === 'EVENT_STORE_UNAVAILABLE' || name === 'ScanThreadEnded';
+  const isUnavailable = code === 'EVENT_STORE_UNAVAILABLE' || name === 'ThreadEnded';
   return isUnavailable ? new StoreUnavailable(message) : error;
 };
 
-async function* scanHere<Y, R>(
-  log: LogReader,
-  { calls = {}, signal = new AbortController().signal, ...order }: ScanOrder,
+/** In a thread where the store has one. Throws what the job throws, from a thread as an Error. */
+export async function* scanLog<A, Y, R, C extends object>(
+  store: LogReader,
+  job: LogJob<A, Y, R, C>,
+  args: A,
+  given: JobGiven<C>,
 ): AsyncGenerator<Y, R> {
-  const call: ScanTools['call'] = async (name, ...values) => calls[name]?.(...(values as never[]));
-  return yield* stepsOf<Y, R>(order, log, order.args, { signal, call });
-}
-
-/** In a thread where the store has one. Throws what the scan throws, from a thread as an Error. */
-export async function* scanLog<Y, R>(store: LogReader, order: ScanOrder): AsyncGenerator<Y, R> {
-  const { scan } = store.stored;
+  const { scan = scanHere(store) } = store.stored;
   try {
-    return yield* scan === undefined ? scanHere<Y, R>(store, order) : scan<Y, R>(order);
+    return yield* scan(job, args, given);
   } catch (error) {
     throw asPromised(error);
   }
 }
+
+const scanHere =
+  (store: LogReader): NonNullable<StoredForms['scan']> =>
+  (job, args, given) =>
+    runHere((own, tools) => job(store, own, tools), args, given);
 
 type ReadAll = Pick<StoredForms, 'readAll'>;
 

@@ -1,5 +1,6 @@
 /** Chooses the read models by the settings; a server's client is loaded only where it is used, for its cost. */
 import type { Config } from '../runtime/config.ts';
+import type { NewThread } from '../runtime/jobs.ts';
 import type { Log } from '../runtime/log.ts';
 import { databaseSpan, isTracing, withSpan } from '../runtime/tracing.ts';
 import type { ReadModels } from './port.ts';
@@ -23,6 +24,8 @@ type ReadModelsOptions = {
   log: Log;
   /** The path of a file in the data folder; not called where a server is set. */
   fileOf(name: string): string;
+  /** For a file; a server needs none. */
+  newThread: NewThread;
 };
 
 /** A server may still be out of reach. `secrets`: the idempotency secret, then the earlier one. */
@@ -30,10 +33,10 @@ export const openReadModels = async (
   options: ReadModelsOptions,
   secrets: readonly [string, ...string[]],
 ): Promise<ReadModels> => {
-  const { config, log, fileOf } = options;
+  const { config, log, fileOf, newThread } = options;
   if (config.mongoUrl === undefined) {
     const file = fileOf('read-models.sqlite');
-    const readModels = await openSqliteReadModels({ file, secrets, logger: log });
+    const readModels = await openSqliteReadModels({ file, secrets, logger: log, newThread });
     return isTracing() ? tracedReadModels(readModels, 'sqlite') : readModels;
   }
   const { openMongoReadModels } = await import('./mongodb/read-models.ts');

@@ -159,11 +159,8 @@ export type ReadModelsChecksum = { documents: number; hash: string };
 export type NextGeneration = Pick<ReadModelsWriter, 'checkpoint' | 'load' | 'apply'> &
   Pick<ReadModelsReader, 'parked' | 'inspect'> & {
     checksum(): Promise<ReadModelsChecksum>;
-    /**
-     * Closes the generation here while another thread fills it: `module` exports `open`, an
-     * OpenGeneration, which opens it for `args`, plain data. Undefined where the store is no file.
-     */
-    handOver?<T>(step: (there: { module: string; args: unknown }) => Promise<T>): Promise<T>;
+    /** Closes the generation here while another thread fills its file. Undefined where the store is none. */
+    handOver?<T>(step: (file: ReadModelsFile) => Promise<T>): Promise<T>;
     /**
      * Serves it from now on, at once and whole. Throws CheckpointMoved where another one is served,
      * RebuildRunning where another rebuild has taken the place of this one, and ReadModelsUnavailable:
@@ -174,10 +171,12 @@ export type NextGeneration = Pick<ReadModelsWriter, 'checkpoint' | 'load' | 'app
     end(): Promise<void>;
   };
 
-/** Opens a generation in another thread, to be filled there. */
-export type OpenGeneration = (
-  args: unknown,
-) => Pick<ReadModels, 'checkpoint' | 'load' | 'apply' | 'parked' | 'close'>;
+/** Read models that another thread can open. */
+export type ReadModelsFile = {
+  file: string;
+  /** The idempotency secret, and the earlier one during a rotation (document-row.ts). */
+  secrets: readonly [string, ...string[]];
+};
 
 export type ReadModelsRebuild = {
   /** Of the served documents; their order does not matter. */
@@ -198,19 +197,11 @@ export type ComparedReadModels = Pick<
   indexDamage?(signal: AbortSignal): Promise<string | undefined>;
 };
 
-/** Opens served read models in another thread, to be compared there. */
-export type OpenCompared = (args: unknown) => ComparedReadModels & { close(): Promise<void> };
-
 export type ReadModels = ReadModelsReader &
   ReadModelsWriter &
   ReadModelsRebuild & {
-    /**
-     * For a step in which another thread reads the served ones: `module` exports `openCompared`, an
-     * OpenCompared. Undefined where the store is no file.
-     */
-    compareElsewhere?<T>(
-      step: (there: { module: string; args: unknown }) => Promise<T>,
-    ): Promise<T>;
+    /** For a step in which another thread reads the served file. Undefined where the store is none. */
+    compareElsewhere?<T>(step: (file: ReadModelsFile) => Promise<T>): Promise<T>;
     /** Of read models whose searches wait for it (filled.ts). */
     isFilled?(): Promise<boolean>;
     close(): Promise<void>;

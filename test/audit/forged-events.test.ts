@@ -13,7 +13,7 @@ import {
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { KeyDocument } from '../../shared/read-models/key-document.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { resultOf } from '../../shared/runtime/scan.ts';
+import { resultOf } from '../../shared/runtime/jobs.ts';
 import type { Relay } from '../../topics/relay.ts';
 import { type StandIn, startStandIn } from '../support/eventstoredb-stand-in.ts';
 import { appendLife, LIFE } from '../support/many-payments.ts';

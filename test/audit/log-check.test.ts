@@ -1,5 +1,7 @@
 /** A log that was changed with every hash right, found by the checkpoints of who followed it (gaps §6). */
+
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { newThread } from '../../embedded/jobs.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
@@ -31,7 +33,7 @@ const writeLogAnew = async (): Promise<void> => {
   expect(anew.at(-1)?.hash).toBe(rows.rows.at(-1)?.hash);
   rows.write(anew);
   rows.close();
-  store = await openSqliteEventStore({ file: log.file });
+  store = await openSqliteEventStore({ file: log.file, newThread });
 };
 
 const following = async (use: (projector: Projector) => Promise<void>): Promise<void> => {

@@ -2,6 +2,8 @@
  * Seals of the log: when they are made, which changes of a log with every hash right they find, and changes
  * of the key: who may trust whom, and what a crash leaves behind.
  */
+/** Seals of the log: when they are made, and which changes of a log with every hash right they find. */
+
 import { execFileSync } from 'node:child_process';
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import {
@@ -25,6 +27,7 @@ import { rotateSealingKey } from '../../audit/seals/rotate.ts';
 import { makeRotation, makeSeal, publicKeyOf } from '../../audit/seals/seals.ts';
 import { appendSeal, headToSeal, sealsOf } from '../../audit/seals/stored-seals.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
+import { newThread } from '../../embedded/jobs.ts';
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
@@ -87,7 +90,7 @@ const change = async (how: (rows: Rows) => Rows['rows']): Promise<void> => {
   const rows = openRows(log.file);
   rows.write(how(rows));
   rows.close();
-  store = await openSqliteEventStore({ file: log.file });
+  store = await openSqliteEventStore({ file: log.file, newThread });
 };
 const streamOf = (rows: Rows, id: number) => rows.streams.find((one) => one.id === id)?.name;
 
@@ -348,7 +351,7 @@ test('a seal that cannot be stored holds up neither the stop nor an append', asy
   const sealer = await open();
   await store.close();
   await stop(sealer);
-  store = await openSqliteEventStore({ file: log.file });
+  store = await openSqliteEventStore({ file: log.file, newThread });
   await startAndStop();
   expect(await seals()).toHaveLength(2);
 });

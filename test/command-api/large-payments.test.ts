@@ -1,17 +1,19 @@
 /** Payments with as many operations as they may have: what they take of memory and of the event loop. */
+
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { logLines, logPage } from '../../audit/log.ts';
 import { createMerchantLookup } from '../../audit/merchants.ts';
 import { walkLog } from '../../audit/verify-log.ts';
 import { reconcile } from '../../command-api/back-office/reconcile/reconcile.ts';
+import { newThread } from '../../embedded/jobs.ts';
 import { getPayment } from '../../query-api/get-payment.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { resultOf } from '../../shared/runtime/scan.ts';
+import { resultOf } from '../../shared/runtime/jobs.ts';
 import { refundsOfOneCent } from '../support/largest-payment.ts';
 import { appendLives } from '../support/many-payments.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
@@ -77,7 +79,7 @@ describe('a payment of many operations is read in slices', () => {
   let store: EventStore;
   let last: RecordedEvent | undefined;
   beforeAll(async () => {
-    store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
+    store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite'), newThread });
     last = (await appendRefunds(store, 'pay_1', OPERATIONS)).at(-1);
   });
   afterAll(async () => {

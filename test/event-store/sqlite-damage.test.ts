@@ -2,12 +2,14 @@
  * One bit of the log's file flips, most often in an index: what it hides is never acted on, it ends no process,
  * and a check of the file names it. gaps §25, ADR-0006.
  */
+
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { judgeBreaks } from '../../audit/breaks.ts';
 import { walkLog } from '../../audit/verify-log.ts';
+import { newThread } from '../../embedded/jobs.ts';
 import { startProjector } from '../../projector/compose.ts';
 import { hashOf } from '../../shared/event-store/chain.ts';
 import {
@@ -19,7 +21,7 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { startBudget } from '../../shared/http/request-budget.ts';
 import type { ChangeCommand } from '../../shared/payment/commands.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
-import { resultOf } from '../../shared/runtime/scan.ts';
+import { resultOf } from '../../shared/runtime/jobs.ts';
 import { capture, refund, voidIt } from '../support/commands.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import { created, newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
@@ -57,7 +59,7 @@ const FILES = ['events.sqlite', 'read-models.sqlite'];
 let indexPages: number[];
 
 beforeAll(async () => {
-  const store = await openSqliteEventStore({ file: join(whole.path, 'events.sqlite') });
+  const store = await openSqliteEventStore({ file: join(whole.path, 'events.sqlite'), newThread });
   for (let n = 0; n < PAYMENTS; n += 1) {
     const events = wholeLife(idOf(n)).slice(0, kindOf(n).events);
     const recorded = events.map((event, at) => ({
@@ -167,7 +169,7 @@ const meet = async (flip: (bytes: Buffer) => void): Promise<Outcome | { wrong: s
   };
   let store: Store;
   try {
-    store = await openSqliteEventStore({ file: image.file, onFatal });
+    store = await openSqliteEventStore({ file: image.file, onFatal, newThread });
   } catch (error) {
     return error instanceof StoreFileUnusable ? 'refused' : { wrong: String(error) };
   }
@@ -207,7 +209,7 @@ test('of appends that share a transaction those alone fail that need a damaged p
   });
   const ends: Error[] = [];
   const onFatal = (error: Error): void => void ends.push(error);
-  const store = await openSqliteEventStore({ file: image.file, onFatal });
+  const store = await openSqliteEventStore({ file: image.file, onFatal, newThread });
   const outcomes = await Promise.allSettled(
     Array.from({ length: 40 }, (_, n) => {
       const event = { ...newEvent(created()), id: idFrom(`more ${n}`) };

@@ -1,4 +1,5 @@
 /** What only the SQLite driver of the event store promises. */
+
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -7,6 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
+import { newThread } from '../../embedded/jobs.ts';
 import { hashOf, linkLog } from '../../shared/event-store/chain.ts';
 import { encode } from '../../shared/event-store/codec.ts';
 import {
@@ -45,7 +47,7 @@ const withFolder = (before = beforeEach, after = afterEach): void => {
 };
 
 const open = async (options: Partial<SqliteEventStoreOptions> = {}): Promise<SqliteEventStore> => {
-  store = await openSqliteEventStore({ file, ...options });
+  store = await openSqliteEventStore({ file, newThread, ...options });
   return store;
 };
 const begun = (stream: string) => newEvent(created({ paymentId: stream.slice('payment-'.length) }));
@@ -77,7 +79,7 @@ const withStore = (): (() => SqliteEventStore) => {
 
 /** Two events each in two streams, interleaved, in a file that no store has open. */
 async function storeFourEvents(path: string): Promise<void> {
-  const opened = await openSqliteEventStore({ file: path });
+  const opened = await openSqliteEventStore({ file: path, newThread });
   for (const stream of ['payment-a', 'payment-b']) await append(opened, stream);
   for (const stream of ['payment-a', 'payment-b']) {
     const [{ revision, hash }] = (await opened.readStream(stream)) as [RecordedEvent];
@@ -237,7 +239,7 @@ describe('group commit', () => {
   test('an event of another program between two appends is seen', async () => {
     const stream = 'payment-other';
     const [first] = (await append(opened(), stream)) as [RecordedEvent];
-    const other = await openSqliteEventStore({ file });
+    const other = await openSqliteEventStore({ file, newThread });
     const [second] = await other.append(stream, first, [newEvent(authorized())]);
     await other.close();
     const stale = opened().append(stream, first, [newEvent(authorized())]);

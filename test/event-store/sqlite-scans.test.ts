@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { exportTexts } from '../../audit/log.ts';
 import { type LogWalked, verifyWhole } from '../../audit/verify-log.ts';
+import { newThread } from '../../embedded/jobs.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../shared/event-store/sqlite/event-store.ts';
-import { resultOf } from '../../shared/runtime/scan.ts';
+import { resultOf } from '../../shared/runtime/jobs.ts';
 import { untilBesideTheLoop } from '../support/beside-the-loop.ts';
 import { appendLives } from '../support/many-payments.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -26,7 +27,7 @@ describe('scans of a SQLite log', () => {
   const file = join(folder.path, 'events.sqlite');
   let store: SqliteEventStore;
   beforeAll(async () => {
-    store = await openSqliteEventStore({ file });
+    store = await openSqliteEventStore({ file, newThread });
     const ids = Array.from({ length: PAYMENTS }, (_, n) => `pay_${n}`);
     await appendLives(store, ids);
   });
@@ -44,11 +45,16 @@ describe('scans of a SQLite log', () => {
     return lines;
   };
 
-  test('see every event, side by side', async () => {
-    const [walked, lines] = await Promise.all([verify(), linesOf(exported())]);
+  test('see every event, ten at once', async () => {
+    const five = <T>(scan: () => Promise<T>) => Promise.all(Array.from({ length: 5 }, scan));
+    const [walked, lines] = await Promise.all([
+      five(() => verify()),
+      five(() => linesOf(exported())),
+    ]);
     const last = { position: String(EVENTS) };
-    expect(walked).toMatchObject({ events: EVENTS, last, breaks: { count: 0 } });
-    expect(lines).toBe(EVENTS);
+    for (const one of walked)
+      expect(one).toMatchObject({ events: EVENTS, last, breaks: { count: 0 } });
+    expect(lines).toEqual(Array(5).fill(EVENTS));
   });
 
   test('take next to nothing of the event loop', async () => {
@@ -60,13 +66,15 @@ describe('scans of a SQLite log', () => {
     expect(await verify()).toMatchObject({ events: EVENTS + 6 });
   });
 
-  test('a verification that is stopped has no result', async () => {
+  test('a verification that is stopped has no result, and a cancelled export fails', async () => {
     expect(await verify(AbortSignal.abort())).toBeUndefined();
+    const cancelled = exportTexts({ store, readModels }, exportArgs, AbortSignal.abort());
+    await expect(linesOf(cancelled)).rejects.toThrow('the export was aborted');
   });
 
   test('one that its reader left, or that is under way, is over when the store has closed', async () => {
     const other = join(folder.path, 'closing.sqlite');
-    const closing = await openSqliteEventStore({ file: other });
+    const closing = await openSqliteEventStore({ file: other, newThread });
     // More than a scan may be ahead of its reader.
     const ids = Array.from({ length: 200 }, (_, n) => `pay_${n}`);
     await appendLives(closing, ids);

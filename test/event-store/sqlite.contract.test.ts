@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { newThread } from '../../embedded/jobs.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { describeEventStore } from './describe-event-store.ts';
@@ -10,7 +11,7 @@ describeEventStore({
   make: async () => {
     const folder = temporaryFolder();
     return {
-      open: () => openSqliteEventStore({ file: join(folder.path, 'events.db') }),
+      open: () => openSqliteEventStore({ file: join(folder.path, 'events.db'), newThread }),
       remove: async () => folder.remove(),
     };
   },

@@ -10,14 +10,13 @@ import { streamOf } from '../../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import { searchedOnceFilled } from '../../shared/read-models/filled.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { LogMisfit } from '../../shared/subscription/errors.ts';
 import { createLag } from '../../shared/subscription/lag.ts';
 import { misfitOf } from '../../shared/subscription/subscription.ts';
 import { appendLife, foldOf } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { timeOf, wholeLife } from '../support/payment-events.ts';
-import { READ_MODEL_SECRETS, readModelsIn } from '../support/read-models-here.ts';
+import { readModelsAt, readModelsIn } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { HANGS_MS } from '../support/time-bounds.ts';
@@ -36,7 +35,7 @@ describe('the projector', () => {
     folder = temporaryFolder();
     file = join(folder.path, 'read models.db');
     store = memoryEventStore({ batchMax: 10 });
-    readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS });
+    readModels = readModelsAt(file);
   });
   afterEach(async () => {
     await projector?.stop();
@@ -114,7 +113,7 @@ describe('the projector', () => {
     await (await start()).caughtUp;
     await projector?.stop();
     await readModels.close();
-    readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS });
+    readModels = readModelsAt(file);
     const again = await start();
     await again.caughtUp;
     expect(again.status().counts.events).toBe(0);

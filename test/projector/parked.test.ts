@@ -3,15 +3,15 @@
  * the other payments become readable, exactly the poisoned ones are parked, and once a person has
  * corrected the event, a retry gives the document of a log that was never damaged.
  */
+
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { startProjector } from '../../projector/compose.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { appendLives, foldsOf } from '../support/many-payments.ts';
 import { POISON_EVENTS, putPoisonEvents } from '../support/poison-events.ts';
 import { randomOf } from '../support/random.ts';
-import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
+import { readModelsAt } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
 import { openRows } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -38,7 +38,7 @@ test(`P5: ${POISON_EVENTS.length} kinds of poison stop their own payments only`,
   const store = await openSqliteEventStore({ file: events });
   const rows = openRows(events);
   const expected = putPoisonEvents(rows, poisoned, random);
-  const readModels = openSqliteReadModels({ file: documents, secrets: READ_MODEL_SECRETS });
+  const readModels = readModelsAt(documents);
   const projector = await startProjector({ store, readModels, logger: silent });
   const bodyOf = async (id: string) => (await readModels.getAny(id))?.body;
   const began = performance.now();

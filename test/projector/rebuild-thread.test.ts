@@ -1,22 +1,25 @@
 /** ADR-0185: on SQLite the new read models are filled in the thread of the log, beside the event loop. */
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { newThread } from '../../embedded/jobs.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { RebuildImpossible } from '../../projector/errors.ts';
 import { moneyDifferences } from '../../projector/money-differences.ts';
 import { rebuild } from '../../projector/rebuild.ts';
+import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../shared/event-store/sqlite/event-store.ts';
 import { streamOf } from '../../shared/payment/payment-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
+import type { JobThread, NewThread } from '../../shared/runtime/jobs.ts';
 import { appendLives } from '../support/many-payments.ts';
 import { created, newEvent } from '../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
+import { readModelsAt } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { HANGS_MS } from '../support/time-bounds.ts';
 
@@ -27,6 +30,7 @@ const PAYMENTS = 340;
 describe('a rebuild of SQLite read models from a SQLite log', () => {
   let folder: ReturnType<typeof temporaryFolder>;
   let store: SqliteEventStore;
+  let thread: JobThread;
   let readModels: ReadModels;
   let projector: Projector;
   let errors: string[];
@@ -50,8 +54,13 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
   // The tests of the log as it is come first, then those that add to it.
   beforeAll(async () => {
     folder = temporaryFolder();
-    store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
-    readModels = openSqliteReadModels({ file: file(), secrets: READ_MODEL_SECRETS });
+    const opening: NewThread = (...lowered) => {
+      thread = newThread(...lowered);
+      return thread;
+    };
+    const log = join(folder.path, 'events.sqlite');
+    store = await openSqliteEventStore({ file: log, newThread: opening });
+    readModels = readModelsAt(file());
     projector = await startProjector({ store, readModels, logger });
     await projector.caughtUp;
     const paymentIds = Array.from({ length: PAYMENTS }, (_, n) => `pay_${n}`);
@@ -90,6 +99,23 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     expect(await readModels.getAny('pay_1')).toMatchObject({ revision: LIFE - 1 });
     expect(await projector.rebuild()).toMatchObject({ equal: true, served: true });
   });
+
+  test.each([1, 2, 3])(
+    'one whose thread dies while it waits for its call %d leaves the old read models, and no file',
+    async (death) => {
+      let called = 0;
+      const checkpoint = async () => {
+        called += 1;
+        if (called === death) await thread.end();
+        return readModels.checkpoint();
+      };
+      const dying = rebuild({ store, readModels: { ...readModels, checkpoint }, logger, hold });
+      await expect(dying).rejects.toThrow(StoreUnavailable);
+      expect([called, existsSync(`${file()}.next`)]).toEqual([death, false]);
+      expect(await readModels.getAny('pay_1')).toMatchObject({ revision: LIFE - 1 });
+      expect(await projector.rebuild()).toMatchObject({ equal: true, served: true });
+    },
+  );
 
   test('one whose log ends before the served checkpoint leaves the old read models, and no file', async () => {
     const checkpoint = async () => String(PAYMENTS * LIFE + 1);

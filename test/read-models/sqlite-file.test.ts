@@ -17,9 +17,8 @@ import { foldReadModel } from '../../shared/payment/response.ts';
 import { WHOLE_FILE } from '../../shared/read-models/damage.ts';
 import { ReadModelsLost, ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import { placed, wholeLife } from '../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
+import { READ_MODEL_SECRETS, readModelsAt } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const whole = (paymentId: string): PaymentReadModel => {
@@ -41,8 +40,7 @@ describe('the file of the read models', () => {
   let folder: ReturnType<typeof temporaryFolder>;
   let file: string;
   const warn = jest.fn();
-  const open = (): ReadModels =>
-    openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS, logger: { warn } });
+  const open = (): ReadModels => readModelsAt(file, { logger: { warn } });
   const filled = async (count: number): Promise<void> => {
     const readModels = open();
     await fill(readModels, count);
@@ -140,15 +138,11 @@ describe('the file of the read models', () => {
   test('written under a secret that is known no more, is thrown away with a line in the log', async () => {
     await filled(1);
     const [SECRET] = READ_MODEL_SECRETS;
-    const another = openSqliteReadModels({
-      file,
-      secrets: ['the next one', SECRET],
-      logger: { warn },
-    });
+    const another = readModelsAt(file, { secrets: ['the next one', SECRET], logger: { warn } });
     expect(await another.getAny('pay_0')).toBeDefined();
     await another.close();
     expect(warn).not.toHaveBeenCalled();
-    const later = openSqliteReadModels({ file, secrets: ['the next one'], logger: { warn } });
+    const later = readModelsAt(file, { secrets: ['the next one'], logger: { warn } });
     expect(await later.checkpoint()).toBeNull();
     expect(warn.mock.calls).toMatchObject([
       [{ reason: 'it was written under another secret' }, expect.any(String)],
@@ -188,8 +182,6 @@ describe('the file of the read models', () => {
 
   test('that cannot be made is refused in one line', () => {
     const missing = join(folder.path, 'nowhere', 'read models.db');
-    expect(() => openSqliteReadModels({ file: missing, secrets: READ_MODEL_SECRETS })).toThrow(
-      /^the file of the read models cannot be used: .+$/,
-    );
+    expect(() => readModelsAt(missing)).toThrow(/^the file of the read models cannot be used: .+$/);
   });
 });

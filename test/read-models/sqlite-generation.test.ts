@@ -11,14 +11,12 @@ import { rowOf, startChecksum } from '../../shared/read-models/document-row.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type {
   NextGeneration,
-  OpenGeneration,
   ReadModels,
   ReadModelsChecksum,
 } from '../../shared/read-models/port.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
-import { errorFrom, failureOf } from '../../shared/runtime/scan.ts';
+import { openSqliteGeneration } from '../../shared/read-models/sqlite/read-models.ts';
 import { timesOf } from '../support/long-run-share.ts';
-import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
+import { readModelsAt } from '../support/read-models-here.ts';
 import { NODE, ROOT } from '../support/service-processes.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { change, readModelAt } from './opened.ts';
@@ -36,7 +34,7 @@ let readModels: ReadModels;
 beforeEach(() => {
   folder = temporaryFolder();
   file = join(folder.path, 'read models.db');
-  readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS });
+  readModels = readModelsAt(file);
 });
 afterEach(async () => {
   await readModels.close();
@@ -46,9 +44,8 @@ afterEach(async () => {
 describe('the checksum of read models in a SQLite file', () => {
   /** Writes a payment as another thread would, up to the next checkpoint. */
   const write = async (next: NextGeneration, paymentId: string, revision: number) =>
-    next.handOver?.(async ({ module, args }) => {
-      const { open }: { open: OpenGeneration } = await import(module);
-      const there = open(args);
+    next.handOver?.(async (file) => {
+      const there = openSqliteGeneration(file);
       const from = await there.checkpoint();
       await there.apply([change(readModelAt(paymentId, revision))], from, `${from}+`);
       await there.close();
@@ -83,8 +80,9 @@ describe('the checksum of read models in a SQLite file', () => {
 
 test('V3: what a thread that fills a generation meets in the file is that of the read models here too', async () => {
   const next = await readModels.openGeneration();
-  const failing = async (error: Error) => {
-    throw errorFrom(failureOf(error));
+  // As it comes out of a thread.
+  const failing = async ({ message, ...fields }: Error) => {
+    throw Object.assign(new Error(message), fields);
   };
   const full = next.handOver?.(() => failing(new ReadModelsUnavailable('the disk is full')));
   await expect(full).rejects.toBeInstanceOf(ReadModelsUnavailable);
@@ -98,7 +96,9 @@ test('V3: what a thread that fills a generation meets in the file is that of the
 const OUT_OF_DESCRIPTORS = `
   const { openSync, closeSync } = await import('node:fs');
   const { openSqliteReadModels } = await import(process.argv[1]);
-  const readModels = openSqliteReadModels({ file: process.argv[2], secrets: ['s'.repeat(32)] });
+  const newThread = () => undefined;
+  const secrets = ['s'.repeat(32)];
+  const readModels = openSqliteReadModels({ file: process.argv[2], secrets, newThread });
   const held = [];
   try { for (;;) held.push(openSync('/dev/null')); } catch {}
   const tried = () => readModels.openGeneration().then(() => 'opened', ({ name, message }) => name + ': ' + message);

@@ -1,15 +1,15 @@
 /** A search for a rare text holds no request up, and says how far it came (ADR-0185). */
+
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { foldReadModel } from '../../shared/payment/response.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { PaymentSearch, ReadModelChange, ReadModels } from '../../shared/read-models/port.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import type { SearchBounds } from '../../shared/read-models/sqlite/search.ts';
 import { untilBesideTheLoop } from '../support/beside-the-loop.ts';
 import { created, timeOf, wholeLife } from '../support/payment-events.ts';
-import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
+import { readModelsAt } from '../support/read-models-here.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { change } from './opened.ts';
 
@@ -39,7 +39,7 @@ const changes = Array.from({ length: PAYMENTS }, (_, n) => payment(n));
 const folder = temporaryFolder();
 const opened = async (name: string, searchBounds: SearchBounds): Promise<ReadModels> => {
   const file = join(folder.path, name);
-  const readModels = openSqliteReadModels({ file, secrets: READ_MODEL_SECRETS, searchBounds });
+  const readModels = readModelsAt(file, { searchBounds });
   await readModels.apply(changes, null, 'p1');
   return readModels;
 };

@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Collection } from 'mongodb';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { openSqliteReadModels } from '../../shared/read-models/sqlite/read-models.ts';
 import type { Driver } from './describe-driver.ts';
 import { mongoServer } from './mongo-server.ts';
-import { READ_MODEL_SECRETS } from './read-models-here.ts';
+import { READ_MODEL_SECRETS, readModelsAt } from './read-models-here.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 type Secrets = readonly [string, ...string[]];
@@ -63,7 +62,7 @@ export const sqliteReadModels: ReadModelDriver = {
     const file = join(folder.path, 'read models.db');
     let copies = 0;
     return {
-      open: async (secrets = READ_MODEL_SECRETS) => openSqliteReadModels({ file, secrets }),
+      open: async (secrets = READ_MODEL_SECRETS) => readModelsAt(file, { secrets }),
       forge: async (paymentId, field, value) => {
         const db = new DatabaseSync(file, { timeout: 5000 });
         const set = `UPDATE payment SET ${COLUMNS[field]} = ? WHERE payment_id = ?`;
@@ -79,7 +78,7 @@ export const sqliteReadModels: ReadModelDriver = {
         const copy = join(folder.path, `left ${copies}.db`);
         for (const end of ['', '-wal'])
           if (existsSync(file + end)) copyFileSync(file + end, copy + end);
-        return openSqliteReadModels({ file: copy, secrets: READ_MODEL_SECRETS });
+        return readModelsAt(copy);
       },
       remove: async () => folder.remove(),
     };

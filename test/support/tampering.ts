@@ -2,6 +2,7 @@
  * Changes that a thief might make to a log or to an export of it, drawn by a seed. What makes them
  * is theirs alone: the store and its chains are the real ones.
  */
+
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -11,10 +12,11 @@ import { createMerchantLookup } from '../../audit/merchants.ts';
 import type { HeadFile } from '../../audit/seals/seals.ts';
 import { type KeptHead, verifyLogForms } from '../../audit/verification.ts';
 import { writeExport } from '../../cli/write-export.ts';
+import { newThread } from '../../embedded/jobs.ts';
 import { GENESIS_HASH, hashOf, linkLog, logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { resultOf } from '../../shared/runtime/scan.ts';
+import { resultOf } from '../../shared/runtime/jobs.ts';
 import { appendLives } from './many-payments.ts';
 import type { Random } from './random.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -32,7 +34,7 @@ export type LogUnderTest = {
 export const openFilledLog = async (): Promise<LogUnderTest> => {
   const folder = temporaryFolder();
   const file = join(folder.path, 'events.sqlite');
-  const store = await openSqliteEventStore({ file });
+  const store = await openSqliteEventStore({ file, newThread });
   const ids = Array.from({ length: PAYMENTS }, (_, n) => `pay_${n}`);
   await appendLives(store, ids, (n) => `m_${n % 2}`);
   // Its rows are changed many times: what finds that is the chain, and a process each time is slow.

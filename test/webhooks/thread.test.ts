@@ -1,11 +1,10 @@
 /** docs/architecture.md: where one process has the log, the deliverer runs in a thread beside the requests. */
-import { readdirSync } from 'node:fs';
-import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
+import { newThread } from '../../embedded/jobs.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
-import { createScanThread, type ScanThread } from '../../shared/runtime/scan.ts';
+import type { JobThread, RunJob } from '../../shared/runtime/jobs.ts';
 import { startDeliverer } from '../../webhooks/delivery/deliverer.ts';
 import { disableIn } from '../../webhooks/delivery/open.ts';
 import { type CountedAttempt, deliverInThread } from '../../webhooks/delivery/thread.ts';
@@ -25,9 +24,9 @@ const threadedDeliverer = async () => {
   const folder = temporaryFolder();
   const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
   const receiver = await startReceiver();
-  const threads: ScanThread[] = [];
+  const threads: JobThread[] = [];
   /** `isDeaf`: the next thread is never sent a word to end. `hasEnded`: the last one did, by itself. */
-  const course = { isDeaf: false, hasEnded: false };
+  const course = { isDeaf: false, hasEnded: false, loweredBy: 0 };
   const attempts: CountedAttempt[] = [];
   const lines: { level: string; fields: object; message: string }[] = [];
   const write = (level: string) => (fields: object, message: string) =>
@@ -43,18 +42,18 @@ const threadedDeliverer = async () => {
     disable: disableIn(store, logger),
     logger,
     onAttempt: (attempt: CountedAttempt) => void attempts.push(attempt),
-    newThread: () => {
-      const thread = createScanThread();
+    newThread: (priorityLoweredBy = 0) => {
+      course.loweredBy = priorityLoweredBy;
+      const thread = newThread();
       const { isDeaf } = course;
       threads.push(thread);
-      async function* run(order: Parameters<ScanThread['run']>[0]) {
+      const run: RunJob = async function* (job, args, { calls, signal }) {
         course.hasEnded = false;
-        const steps = thread.run(isDeaf ? { ...order, signal: undefined } : order);
-        const result = yield* steps;
+        const result = yield* thread.run(job, args, { calls, ...(!isDeaf && { signal }) });
         course.hasEnded = true;
         return result;
-      }
-      return { ...thread, run: run as ScanThread['run'] };
+      };
+      return { ...thread, run };
     },
   } as const;
   const start = () =>
@@ -113,41 +112,18 @@ const INTERRUPTED = 'webhook deliveries interrupted';
 const world = await threadedDeliverer();
 afterAll(() => world[Symbol.asyncDispose]());
 
-test('the first endpoint has a thread begin, which sends its messages', async () => {
+test('the first endpoint has a thread begin, which yields the CPU to requests and sends its messages', async () => {
   const { threads, deliverer } = world;
   expect([threads, deliverer.status().state]).toEqual([[], 'idle']);
   await world.register('m_first');
   await world.pay('m_first', 'pay_1');
   await until('its messages', () => world.receivedBy('m_first').length === 2);
   expect(revisionsOf(world.receivedBy('m_first'))).toEqual({ pay_1: [1, 3] });
-  expect(threads).toHaveLength(1);
+  expect([threads.length, world.course.loweredBy]).toEqual([1, 15]);
   await until('its endpoint is counted', () => deliverer.status().endpoints.ENABLED === 1);
   expect(deliverer.status().state).toBe('running');
   await until('its attempts are counted', () => world.attempts.length === 2);
   expect(world.attempts).toMatchObject([{ outcome: 'ACCEPTED' }, { outcome: 'ACCEPTED' }]);
-});
-
-const onLinux = process.platform === 'linux' ? test : test.skip;
-onLinux('its thread yields the CPU to those that serve requests', async () => {
-  const folder = temporaryFolder();
-  const store = await openSqliteEventStore({ file: join(folder.path, 'events.sqlite') });
-  const config = { dataDir: folder.path, mongoUrl: undefined, mode: 'embedded' } as const;
-  const nothing = async () => undefined;
-  const deliveries = sqliteDeliveries(join(folder.path, 'webhook-deliveries.sqlite'));
-  const logger = { info: nothing, warn: nothing, error: nothing };
-  const parts = { store, deliveries, logger, disable: nothing, onAttempt: nothing };
-  const delivering = await deliverInThread(
-    { ...parts, config: { ...config, traces: undefined }, allowedNetworks: [] },
-    WORLD_SECRET,
-  );
-  const priorities = () => readdirSync('/proc/self/task').map((id) => getPriority(Number(id)));
-  // 19 is the last one that there is.
-  const lowered = Math.min(getPriority() + 15, 19);
-  await until('one thread has the lower priority', () => priorities().includes(lowered));
-  await delivering.stop();
-  await deliveries.close();
-  await store.close();
-  folder.remove();
 });
 
 test('a stop does not wait for an address that hangs; what was under way is sent after the next start', async () => {

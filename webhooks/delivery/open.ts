@@ -2,6 +2,7 @@ import type { EventStore } from '../../shared/event-store/port.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
+import type { NewThread } from '../../shared/runtime/jobs.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { SUBSCRIPTION_INTERRUPTED } from '../../shared/subscription/subscription.ts';
@@ -48,10 +49,11 @@ export const openDeliverer = async (options: {
   secret: WebhookSecret;
   metrics: Metrics;
   logger: Logger;
+  newThread: NewThread;
   /** The projector, whose lease decides which process delivers. */
   leader: { status(): { state: string }; handedOver(): boolean };
 }): Promise<Deliverer> => {
-  const { config, store, deliveries, secret, metrics, logger, leader } = options;
+  const { config, store, deliveries, secret, metrics, logger, leader, newThread } = options;
   const { allowedNetworks } = config.webhooks;
   const turn = (): Turn => {
     const { state } = leader.status();
@@ -69,7 +71,8 @@ export const openDeliverer = async (options: {
   const deliverer = startDeliverer({
     ...{ store, secret, turn, handedOver: leader.handedOver },
     begin: async (key) => {
-      if (client === undefined) return deliverInThread({ ...parts, config, allowedNetworks }, key);
+      if (client === undefined)
+        return deliverInThread({ ...parts, config, allowedNetworks, newThread }, key);
       const sender = client.createSender({ kindOf: addressKinds(allowedNetworks) });
       return deliver({ ...parts, secret: key, sender });
     },

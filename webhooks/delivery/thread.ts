@@ -1,19 +1,28 @@
-/** On the event loop that serves requests the deliverer would take half of a create's CPU time again. */
-import { setTimeout as delay } from 'node:timers/promises';
-import type { EventStore, Position } from '../../shared/event-store/port.ts';
-import { within } from '../../shared/runtime/back-off.ts';
+/**
+ * The deliverer in a thread, which reads the log over a connection of its own: on the event loop that serves
+ * requests it would take half of a create's CPU time again.
+ */
+import { join } from 'node:path';
+import { openFollowedLog } from '../../shared/event-store/sqlite/log-reader.ts';
+import { pause, within } from '../../shared/runtime/back-off.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import {
-  createScanThread,
+  type Job,
+  type LogCalls,
   logCalls,
+  logOver,
+  type NewThread,
   resultOf,
-  type ScanThread,
-} from '../../shared/runtime/scan.ts';
-import { countSpans, type SpanCounts } from '../../shared/runtime/tracing.ts';
+} from '../../shared/runtime/jobs.ts';
+import { openTraces } from '../../shared/runtime/traces.ts';
+import { countSpans, type SpanCounts, takeSpanCounts } from '../../shared/runtime/tracing.ts';
+import { addressKinds } from '../endpoints/addresses.ts';
+import { openDeliveries } from '../store/open.ts';
 import type { DeliveryStore } from '../store/port.ts';
 import type { Attempt } from './delivery-row.ts';
 import {
   type Delivering,
+  deliver,
   type EndpointsOptions,
   type EndpointsStatus,
   endpointsStatus,
@@ -21,59 +30,49 @@ import {
 
 export type CountedAttempt = Pick<Attempt, 'outcome' | 'latencyMs'>;
 
-/** Holds a secret: never log it. `end`: how far the log may be read. */
-export type ThreadArgs = {
+/** Holds a secret: never log it. */
+type ThreadArgs = {
   config: Pick<Config, 'dataDir' | 'mongoUrl' | 'mode' | 'traces'>;
   allowedNetworks: readonly string[];
   secret: string;
-  end: Position | null;
 };
 
 /** `spans` and `attempts`: since the note before. */
-export type Note = { status: EndpointsStatus; spans: SpanCounts; attempts: CountedAttempt[] };
+type Note = { status: EndpointsStatus; spans: SpanCounts; attempts: CountedAttempt[] };
 
 type ThreadOptions = Pick<ThreadArgs, 'config' | 'allowedNetworks'> &
   Pick<EndpointsOptions, 'disable' | 'logger'> & {
-    store: Pick<EventStore, 'end'>;
     deliveries: Pick<DeliveryStore, 'load'>;
     onAttempt(attempt: CountedAttempt): void;
-    newThread?: () => ScanThread;
+    newThread: NewThread;
   };
 
-/** Between two looks for progress: many appends make one message. */
-const PROGRESS_MS = 20;
+type DeliveryCalls = LogCalls & Pick<EndpointsOptions, 'disable'>;
+
 const STOP_MS_MAX = 5_000;
-const MODULE = new URL('./worker.ts', import.meta.url).href;
+const NOTE_MS = 250;
+/** Leaves the thread about a thirtieth of a CPU that requests fill. */
+const LOWERED_BY = 15;
 
 export const deliverInThread = async (
   options: ThreadOptions,
   secret: string,
 ): Promise<Delivering> => {
-  const { store, config, allowedNetworks, logger } = options;
-  // Leaves the thread about a thirtieth of a CPU that requests fill (scheduling.ts).
-  const { newThread = () => createScanThread({ priorityLoweredBy: 15 }) } = options;
+  const { config, allowedNetworks, logger } = options;
   // Makes the file where there is none, so that two connections never make it at once.
   await options.deliveries.load('');
   const { dataDir, mongoUrl, mode, traces } = config;
   const own = { dataDir, mongoUrl, mode, traces };
-  const args: ThreadArgs = { config: own, allowedNetworks, secret, end: await store.end() };
+  const args: ThreadArgs = { config: own, allowedNetworks, secret };
   const stopping = new AbortController();
   const { signal } = stopping;
   let status = endpointsStatus([]);
   let disabling = Promise.resolve();
 
-  const calls = {
+  const calls: DeliveryCalls = {
     ...logCalls(logger),
-    disable: async (...request: Parameters<EndpointsOptions['disable']>) => {
+    disable: async (...request) => {
       disabling = disabling.then(() => options.disable(...request));
-    },
-    endAfter: async (known: Position | null): Promise<Position | null> => {
-      let end = known;
-      do {
-        await delay(PROGRESS_MS);
-        end = await store.end();
-      } while (end === known && !signal.aborted);
-      return end;
     },
   };
   const take = (note: Note): void => {
@@ -81,9 +80,8 @@ export const deliverInThread = async (
     countSpans(note.spans);
     note.attempts.forEach(options.onAttempt);
   };
-  const thread = newThread();
-  const notes = thread.run<Note, Note>({ module: MODULE, job: 'deliveries', args, calls, signal });
-  const ended = resultOf(notes, take).then(take);
+  const thread = options.newThread(LOWERED_BY);
+  const ended = resultOf(thread.run(deliverWebhooks, args, { calls, signal }), take).then(take);
 
   return {
     status: () => status,
@@ -96,4 +94,47 @@ export const deliverInThread = async (
       await disabling;
     },
   };
+};
+
+/** Until the signal is aborted; a failure ends it with its error. */
+export const deliverWebhooks: Job<ThreadArgs, Note, Note, DeliveryCalls> = async function* (
+  { config, allowedNetworks, secret },
+  { signal, calls },
+) {
+  const logger = logOver(calls);
+  // Only this thread loads the client.
+  const { createSender } = await import('./send.ts');
+  const fileOf = (name: string): string => join(config.dataDir, name);
+  const log = openFollowedLog(fileOf('events.sqlite'));
+  const { traces: exported, mode } = config;
+  const traces = exported && (await openTraces({ ...exported, mode, log: logger }));
+  const kept = await openDeliveries({ config, fileOf });
+  let attempts: CountedAttempt[] = [];
+  const delivering = deliver({
+    store: log,
+    deliveries: kept,
+    sender: createSender({ kindOf: addressKinds(allowedNetworks) }),
+    disable: async (...request) => void calls.disable(...request).catch(() => undefined),
+    secret,
+    logger,
+    onAttempt: ({ outcome, latencyMs }) => attempts.push({ outcome, latencyMs }),
+  });
+  const note = (): Note => {
+    const made = attempts;
+    attempts = [];
+    return { status: delivering.status(), spans: takeSpanCounts(), attempts: made };
+  };
+  delivering.ended.catch(() => undefined);
+  try {
+    while (!signal.aborted) {
+      yield note();
+      await Promise.race([delivering.ended, pause(NOTE_MS, signal)]);
+    }
+  } finally {
+    await delivering.stop();
+  }
+  await traces?.stop();
+  await kept.close();
+  log.close();
+  return note();
 };

@@ -7,11 +7,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { LedgerEntry, LedgerPage, Provider } from '../../../providers/port.ts';
 import { UnreadableStream } from '../../../shared/event-store/errors.ts';
 import { isOfPayment } from '../../../shared/event-store/fold-stream.ts';
-import type { LogReader } from '../../../shared/event-store/port.ts';
-import { type LogScan, scanLog } from '../../../shared/event-store/scan-log.ts';
+import type { LogJob, LogReader } from '../../../shared/event-store/port.ts';
+import { scanLog } from '../../../shared/event-store/scan-log.ts';
 import { type PaymentEvent, streamOf } from '../../../shared/payment/payment-events.ts';
 import { onError } from '../../../shared/runtime/error-text.ts';
-import { resultOf } from '../../../shared/runtime/scan.ts';
+import { resultOf } from '../../../shared/runtime/jobs.ts';
 import { fewAtOnce, slicesOf } from '../../../shared/runtime/scheduling.ts';
 import { type Books, createBooks } from './books.ts';
 import type { Reconciliation } from './contract.ts';
@@ -187,18 +187,15 @@ export const reconcile = async (options: ReconcileOptions): Promise<Reconciliati
   return { ...found, ok, notCompared, ...(since !== undefined && { since }) };
 };
 
-type ScanArgs = Pick<ReconcileOptions, 'providers' | 'since'>;
+type ReconcileArgs = Pick<ReconcileOptions, 'providers' | 'since'>;
 
-export const reconcileScan: LogScan<ScanArgs, never, Reconciliation> = (
+type ProviderCalls = Pick<Provider, 'ledger'> & Required<Pick<ReconcileOptions, 'agreesOn'>>;
+
+export const reconcileLog: LogJob<ReconcileArgs, never, Reconciliation, ProviderCalls> = (
   store,
   args,
-  { signal, call },
-) => {
-  const ledger: Provider['ledger'] = async (...range) =>
-    (await call('ledger', ...range)) as LedgerPage;
-  const agreesOn = async (own: Logged) => (await call('agreesOn', own)) === true;
-  return reconcile({ ...args, store, provider: { ledger }, agreesOn, signal });
-};
+  { signal, calls },
+) => reconcile({ ...args, store, provider: calls, agreesOn: calls.agreesOn, signal });
 
 /** In another thread where the store has one; this thread calls the provider. */
 export const reconcileBeside = async ({
@@ -209,11 +206,9 @@ export const reconcileBeside = async ({
   providers,
   since,
 }: ReconcileOptions): Promise<Reconciliation> => {
-  const args: ScanArgs = { providers, since };
   const calls = { ledger: provider.ledger, agreesOn };
-  const order = { module: import.meta.url, job: 'reconcileScan', args, calls, signal };
   try {
-    return await resultOf(scanLog<never, Reconciliation>(store, order));
+    return await resultOf(scanLog(store, reconcileLog, { providers, since }, { calls, signal }));
   } catch (error) {
     // An error of another thread keeps its class's name alone; the reason to stop is this thread's.
     signal?.throwIfAborted();

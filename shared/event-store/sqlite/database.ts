@@ -15,11 +15,7 @@ import type { HashesAt, StoredForm } from '../port.ts';
 import { createSchema, SCHEMA_VERSION } from './schema.ts';
 
 /** Tests alone set `maxPages`, to meet a full disk. */
-export type WorkerOptions = {
-  file: string;
-  maxPages?: number | undefined;
-  readOnly?: boolean | undefined;
-};
+export type WriterOptions = { file: string; maxPages?: number | undefined };
 
 /** `revision` and `hash` are those of the expected last event; -1 for an empty stream. */
 export type AppendJob = {
@@ -39,17 +35,17 @@ export type AppendOutcome =
  * `unusable`: cannot be opened.
  */
 type FailureKind = 'busy' | 'full' | 'damaged' | 'fatal' | 'unusable';
-/** `unknown`: the failed commit may turn out to be stored after a restart. */
-export type Failure = { kind: FailureKind; message: string; unknown: boolean };
 
-/** Call 0: the start, with the last position; -1: a failure that ends no call. */
-export type Reply = { call: number; value: unknown } | { call: number; failure: Failure };
-
+/** Its fields are plain, so that it keeps them on its way out of the thread. */
 export class Failed extends Error {
-  readonly failure: Failure;
-  constructor(failure: Failure) {
-    super(failure.message);
-    this.failure = failure;
+  override name = 'Failed';
+  readonly kind: FailureKind;
+  /** The failed commit may turn out to be stored after a restart. */
+  readonly unknown: boolean;
+  constructor(kind: FailureKind, message: string, unknown = false) {
+    super(message);
+    this.kind = kind;
+    this.unknown = unknown;
   }
 }
 
@@ -75,19 +71,18 @@ const formOf = (row: Row): StoredForm => {
 };
 
 /** `committing`: the failed statement was COMMIT. */
-export function failureOf(error: unknown, committing: boolean): Failure {
+export function failedOf(error: unknown, committing: boolean): Failed {
   const code = codeOf(error);
   const message = `${reasonOf(error)} (SQLite error ${code})`;
-  if (code === SQLITE_FULL || code === SQLITE_IOERR_WRITE)
-    return { kind: 'full', message, unknown: false };
-  if ((code & 0xff) === SQLITE_BUSY) return { kind: 'busy', message, unknown: false };
-  if (isDamage(error) && !committing) return { kind: 'damaged', message, unknown: false };
+  if (code === SQLITE_FULL || code === SQLITE_IOERR_WRITE) return new Failed('full', message);
+  if ((code & 0xff) === SQLITE_BUSY) return new Failed('busy', message);
+  if (isDamage(error) && !committing) return new Failed('damaged', message);
   // After a failed fsync the pages may or may not be on the disk, and a second fsync may lie.
-  return { kind: 'fatal', message, unknown: committing };
+  return new Failed('fatal', message, committing);
 }
 
 /** Throws Error, and SQLite's errors, for a file that cannot be used. */
-export function openDatabase({ file, maxPages }: WorkerOptions): DatabaseSync {
+export function openDatabase({ file, maxPages }: WriterOptions): DatabaseSync {
   rejectOldSqlite();
   const database = openEventLog(file);
   createSchema(database);
@@ -191,6 +186,9 @@ export const readsOf = (statements: Statements) => ({
     (statements.lastRevision.get(stream)?.revision ?? null) as number | null,
   readAll: (after: number, upTo: number, limit: number) => statements.readAll(after, upTo, limit),
   hashAt: (position: number) => (statements.hashAt.get(position) ?? null) as HashesAt | null,
+  /** The last position of the log, 0 when empty. */
+  end: () => Number(statements.end.get()?.position ?? 0),
+  getMeta: (key: string) => (statements.getMeta.get(key)?.value ?? null) as string | null,
   positionBefore: (time: string) => {
     const last = Number(statements.end.get()?.position ?? 0);
     return lastBefore(time, last, (position) => statements.firstFrom.get(position)?.time);
@@ -211,7 +209,7 @@ export function appender(database: DatabaseSync, statements: Statements) {
     try {
       if (database.isTransaction) database.exec('ROLLBACK');
     } catch (error) {
-      throw new Failed({ kind: 'fatal', message: reasonOf(error), unknown });
+      throw new Failed('fatal', reasonOf(error), unknown);
     }
   }
 
@@ -279,9 +277,9 @@ export function appender(database: DatabaseSync, statements: Statements) {
       statements.commit.run();
       return outcomes;
     } catch (error) {
-      const failure = failureOf(error, committing);
-      rollBack(failure.unknown);
-      throw new Failed(failure);
+      const failed = failedOf(error, committing);
+      rollBack(failed.unknown);
+      throw failed;
     }
   };
 }

@@ -1,19 +1,21 @@
 /** A thread owns the file, so that a slow disk stalls nothing; no other process may write it. */
+
+import type { NewThread } from '../../runtime/jobs.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { ensurePrivateFile } from '../../runtime/private-files.ts';
-import { createScanThread } from '../../runtime/scan.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import type { EventStore, FileFault, Position } from '../port.ts';
 import { checkFile, watchDamage } from './file-check.ts';
-import { groupCommit, startThread, type Thread } from './group-commit.ts';
+import { groupCommit, startWriter } from './group-commit.ts';
 import {
   type Call,
   follow,
   type LiveTail,
-  type LogFile,
+  liveAddress,
   liveTail,
-  overFile,
+  openLog,
+  overLog,
   positionNumber,
+  positionOf,
   readerOf,
 } from './log-reader.ts';
 
@@ -21,6 +23,8 @@ export type SqliteEventStoreOptions = {
   /** Made with mode 0600. */
   file: string;
   logger?: Pick<Logger, 'warn' | 'error'>;
+  /** For jobs over the log; without it they run in the calling thread. */
+  newThread?: NewThread | undefined;
   /** Called once, when this process can never write again: it should exit. */
   onFatal?: (error: Error) => void;
   /** In pages, for tests of a full disk. */
@@ -41,19 +45,18 @@ export type SqliteEventStore = EventStore & {
 export async function openSqliteEventStore(
   options: SqliteEventStoreOptions,
 ): Promise<SqliteEventStore> {
-  const { file, maxPages, onFatal, logger } = options;
-  createPrivateFile(file);
-  const from = { file, isLive: true };
+  const { file, maxPages, onFatal, logger, newThread } = options;
   const { met, onDamage } = watchDamage(logger);
-  const thread = await startThread(
+  const writer = await startWriter(
     { file, maxPages },
     ({ message }) =>
       onFatal?.(new StoreFileUnusable(message.includes(file) ? message : `${file}: ${message}`)),
     met,
   );
-  const tail = liveTail(thread.openedAt);
-  const { append, done, ping, ...commits } = groupCommit(thread, tail, logger);
-  const { subscribe, close, stored, ...reads } = readers(thread, tail, from);
+  const tail = liveTail(writer.openedAt);
+  const { append, done, ping, ...commits } = groupCommit(writer, tail, logger);
+  const { subscribe, stored, ...reads } = readers(writer.call, tail);
+  const scans = newThread?.(SCANS_LOWERED_BY);
   const closing = new AbortController();
   let closed: Promise<void> | undefined;
   let faults: readonly FileFault[] = [];
@@ -76,8 +79,12 @@ export async function openSqliteEventStore(
     },
     stored: {
       ...stored,
+      ...(scans && {
+        scan: (job, args, given) => scans.run(overLog(job), { file, args }, given),
+      }),
       checkFile: async (signal) => {
-        const found = await checkFile(from, AbortSignal.any([signal, closing.signal]));
+        const either = AbortSignal.any([signal, closing.signal]);
+        const found = await checkFile(liveAddress(file), either);
         faults = found;
         return found;
       },
@@ -85,51 +92,42 @@ export async function openSqliteEventStore(
     },
     subscribe: (after, signal, types) =>
       subscribe(after, AbortSignal.any([signal, closing.signal]), types),
-    lastPosition: () => lastOf(tail),
+    claimMeta: (key, value) => writer.call('claimMeta', key, value),
+    lastPosition: () => positionOf(tail.last()),
     close() {
       closing.abort();
-      closed ??= done().then(close);
+      closed ??= done().then(async () => {
+        // The last to close the file moves its write-ahead log: a reader could not.
+        await scans?.end();
+        await writer.close();
+      });
       return closed;
     },
   };
 }
 
 /**
- * For a file that no process writes: `file:///…?immutable=1` or a copy's path. An append throws
- * StoreUnavailable, a damaged part StoreFileUnusable; `claimMeta` stores nothing.
+ * Reads, in the calling thread, a file that no process writes: `file:///…?immutable=1` or a copy's path. An
+ * append throws StoreUnavailable, a damaged part StoreFileUnusable; `claimMeta` stores nothing.
  */
 export async function openSqliteForReading(file: string): Promise<EventStore> {
-  const thread = await startThread({ file, readOnly: true });
+  const { call, close } = openLog(file, false);
+  const { stored, ...reads } = readers(call, liveTail(await call('end')));
   return {
-    ...readers(thread, liveTail(thread.openedAt), { file, isLive: false }),
+    ...reads,
+    stored: { ...stored, checkFile: (signal) => checkFile(file, signal) },
     append: () => Promise.reject(new StoreUnavailable('the log was opened for reading')),
+    claimMeta: async (key, value) => (await call('getMeta', key)) ?? value,
+    close: async () => close(),
   };
 }
 
-function createPrivateFile(file: string): void {
-  try {
-    ensurePrivateFile(file);
-  } catch (error) {
-    throw new StoreFileUnusable(`${file}: ${(error as Error).message}`);
-  }
-}
-
-const lastOf = (tail: LiveTail): Position | null =>
-  tail.last() === 0 ? null : String(tail.last());
-
-function readers({ call }: Thread, tail: LiveTail, from: LogFile): Omit<EventStore, 'append'> {
-  const scans = createScanThread({ priorityLoweredBy: SCANS_LOWERED_BY });
-  const reader = readerOf(call as Call);
-  const { readAll, stored } = reader;
-
+const readers = (call: Call, tail: LiveTail) => {
+  const reader = readerOf(call);
+  const { readAll } = reader;
   return {
     ...reader,
-    stored: {
-      ...stored,
-      scan: (order) => scans.run(overFile(from, order)),
-      checkFile: (signal) => checkFile(from, signal),
-    },
-    end: async () => lastOf(tail),
+    end: async () => positionOf(tail.last()),
     positionOf: (text) => {
       const number = positionNumber(text);
       if (number === 0) throw new RangeError('the first event has position 1');
@@ -139,15 +137,8 @@ function readers({ call }: Thread, tail: LiveTail, from: LogFile): Omit<EventSto
       const first = positionNumber(after);
       const eventsAfter = Math.max(0, tail.last() - first);
       const oldestAfter = eventsAfter === 0 ? null : await call('timeAfter', first);
-      return { position: lastOf(tail), eventsAfter, isExact: true, oldestAfter };
+      return { position: positionOf(tail.last()), eventsAfter, isExact: true, oldestAfter };
     },
     subscribe: (after, signal, types) => follow(tail, readAll, after, signal, types),
-    claimMeta: (key, value) => call('claimMeta', key, value),
-    close: async () => {
-      // The last to close the file moves its write-ahead log: a reader could not.
-      await scans.end();
-      // A file that was not closed cleanly loses nothing, as after a crash.
-      await call('close').catch(() => undefined);
-    },
-  };
-}
+  } satisfies Partial<EventStore>;
+};

@@ -9,20 +9,19 @@ import { firstLineOf } from '../../runtime/error-text.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { FileFault } from '../port.ts';
-import { addressOf, type LogFile } from './log-reader.ts';
 
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Throws StoreUnavailable where the check did not come to its end. */
-export const checkFile = async (from: LogFile, signal: AbortSignal): Promise<FileFault[]> => {
+export const checkFile = async (address: string, signal: AbortSignal): Promise<FileFault[]> => {
   const program = fileURLToPath(new URL('./integrity-check.ts', import.meta.url));
-  const args = [program, addressOf(from)];
+  const args = [program, address];
   const options = { signal, env: {}, maxBuffer: OUTPUT_BYTES_MAX };
   try {
     const { stdout } = await promisify(execFile)(process.execPath, args, options);
     return JSON.parse(stdout);
   } catch (error) {
-    throw new StoreUnavailable(`${from.file}: its check did not end: ${firstLineOf(error)}`);
+    throw new StoreUnavailable(`${address}: its check did not end: ${firstLineOf(error)}`);
   }
 };
 

@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads';
+import { startThread } from '../../runtime/jobs.ts';
 import { GENESIS_HASH } from '../chain.ts';
 import { allReadable, type EncodedEvent, encode } from '../codec.ts';
 import {
@@ -9,103 +9,75 @@ import {
 } from '../errors.ts';
 import { decodeForm } from '../fold-stream.ts';
 import type { EventStore, Expected, RecordedEvent } from '../port.ts';
-import {
-  type AppendJob,
-  type AppendOutcome,
-  Failed,
-  type Failure,
-  type Reply,
-  type WorkerOptions,
-} from './database.ts';
+import { type AppendJob, type AppendOutcome, Failed, type WriterOptions } from './database.ts';
 import type { LiveTail } from './log-reader.ts';
-import type { Handlers } from './worker.ts';
+import type { Writer } from './worker.ts';
 
 /** A group's leftovers are garbage at once: more than 16 MB in all spares nothing (ADR-0112). */
 const MEMORY = { maxYoungGenerationSizeMb: 24 };
 
-const portError = ({ failure: { kind }, message }: Failed): StoreUnavailable =>
+const portError = ({ kind, message }: Failed): StoreUnavailable =>
   kind === 'unusable' || kind === 'damaged'
     ? new StoreFileUnusable(message)
     : new StoreUnavailable(message);
 
-type PendingCall = { resolve: (value: never) => void; reject: (error: Failed) => void };
+/** Of an error that came from the thread, or of the thread's own end. */
+const failedFrom = ({ message, ...fields }: Error): Failed => {
+  const { kind = 'fatal', unknown = true } = fields as Partial<Failed>;
+  return new Failed(kind, message, unknown);
+};
 
 /** `onFatal` is called at most once, after the start, `onDamage` each time. Throws StoreFileUnusable. */
-export async function startThread(
-  workerData: WorkerOptions,
-  onFatal: (failure: Failure) => void = () => undefined,
-  onDamage: (message: string) => void = () => undefined,
+export async function startWriter(
+  workerData: WriterOptions,
+  onFatal: (failed: Failed) => void,
+  onDamage: (message: string) => void,
 ) {
-  // Flags of this process, such as --input-type, are about its main module.
-  const options = { workerData, execArgv: [], resourceLimits: MEMORY };
-  const worker = new Worker(new URL('./worker.ts', import.meta.url), options);
-  const calls = new Map<number, PendingCall>();
-  let callsMade = 0;
-  let gone: Failed | undefined;
-  let reportFatal: ((failure: Failure) => void) | undefined;
-
-  const promise = <T>(call: number) =>
-    new Promise<T>((resolve, reject) => calls.set(call, { resolve, reject }));
-  const throwPortError = (failed: Failed): never => {
-    throw portError(failed);
-  };
-
-  function onReply(reply: Reply | object): void {
-    // Under `node --watch` Node posts the names of files that the thread has read.
-    if (!('call' in reply)) return;
-    const call = calls.get(reply.call);
-    calls.delete(reply.call);
-    if (calls.size === 0) worker.unref();
-    if ('value' in reply) call?.resolve(reply.value as never);
-    else {
-      if (reply.failure.kind === 'fatal') fatal(reply.failure);
-      if (reply.failure.kind === 'damaged') onDamage(reply.failure.message);
-      call?.reject(new Failed(reply.failure));
+  let reportFatal: ((failed: Failed) => void) | undefined;
+  const note = (error: Error): Failed => {
+    const failed = failedFrom(error);
+    if (failed.kind === 'damaged') onDamage(failed.message);
+    if (failed.kind === 'fatal') {
+      reportFatal?.(failed);
+      reportFatal = undefined;
     }
-  }
-
-  function fatal(failure: Failure): void {
-    reportFatal?.(failure);
-    reportFatal = undefined;
-  }
-
-  function ended(message: string): void {
-    gone ??= new Failed({ kind: 'fatal', message, unknown: true });
-    fatal(gone.failure);
-    for (const call of calls.values()) call.reject(gone);
-    calls.clear();
-  }
-
-  worker.on('message', onReply);
-  worker.on('error', (error) => ended(`the event store's thread failed: ${String(error)}`));
-  worker.on('exit', () => ended("the event store's thread ended"));
+    return failed;
+  };
+  const thread = startThread<Writer>(new URL('./worker.ts', import.meta.url), {
+    name: "the event store's thread",
+    workerData,
+    memory: MEMORY,
+    onEnd: note,
+  });
 
   /** Rejects with Failed. */
-  const callRaw = <N extends keyof Handlers>(
-    name: N,
-    ...args: Parameters<Handlers[N]>
-  ): Promise<ReturnType<Handlers[N]>> => {
-    if (gone !== undefined) return Promise.reject(gone);
-    callsMade += 1;
-    worker.ref();
-    worker.postMessage({ call: callsMade, name, args });
-    if (name === 'close') reportFatal = undefined;
-    return promise(callsMade);
+  const callRaw = <N extends keyof Writer>(job: N, ...args: Parameters<Writer[N]>) =>
+    thread.call(job, ...args).catch((error: Error) => {
+      throw note(error);
+    });
+  /** Rejects with the port's errors. */
+  const call = <N extends keyof Writer>(job: N, ...args: Parameters<Writer[N]>) =>
+    callRaw(job, ...args).catch((failed: Failed) => {
+      throw portError(failed);
+    });
+
+  const close = async (): Promise<void> => {
+    reportFatal = undefined;
+    // A file that was not closed cleanly loses nothing, as after a crash.
+    await call('close').catch(() => undefined);
+    await thread.end();
   };
 
   /** The last position of the log, 0 when empty. */
-  const openedAt = await promise<number>(0).catch(throwPortError);
+  const openedAt = await call('end').catch(async (error: unknown) => {
+    await close();
+    throw error;
+  });
   reportFatal = onFatal;
-  return {
-    openedAt,
-    callRaw,
-    /** Throws the port's errors. */
-    call: <N extends keyof Handlers>(name: N, ...args: Parameters<Handlers[N]>) =>
-      callRaw(name, ...args).catch(throwPortError),
-  };
+  return { openedAt, callRaw, call, close };
 }
 
-export type Thread = Awaited<ReturnType<typeof startThread>>;
+export type WriterThread = Awaited<ReturnType<typeof startWriter>>;
 
 // The memory must not fill while a disk does not respond.
 const WAITING_APPENDS_MAX = 10_000;
@@ -128,12 +100,8 @@ const jobOf = ({ stream, expected, encoded }: Waiting): AppendJob => {
   return { stream, revision, hash, events };
 };
 
-function appendError({ message, unknown }: Failure): Error {
-  return unknown ? new AppendOutcomeUnknown(message) : new StoreUnavailable(message);
-}
-
 /** All appends of a turn, or since the last group, become one transaction with one fsync. */
-export function groupCommit({ callRaw }: Thread, tail: LiveTail, logger: Logger | undefined) {
+export function groupCommit({ callRaw }: WriterThread, tail: LiveTail, logger: Logger | undefined) {
   let commits = 0;
   let waiting: Waiting[] = [];
   let working: Promise<void> | undefined;
@@ -160,17 +128,18 @@ export function groupCommit({ callRaw }: Thread, tail: LiveTail, logger: Logger 
   }
 
   async function rejectGroup(group: Waiting[], failed: Failed): Promise<void> {
-    const { failure } = failed;
-    if (failure.kind === 'damaged') {
+    const { kind, message, unknown } = failed;
+    if (kind === 'damaged') {
       // One by one, so that it fails no other append than those that need the page.
       if (group.length > 1) for (const one of group) await commit([one]);
       else group[0]?.reject(portError(failed));
       return;
     }
-    if (!rejecting && failure.kind !== 'fatal')
-      logger?.warn({}, `appends are rejected, event store: ${failure.message}`);
+    if (!rejecting && kind !== 'fatal')
+      logger?.warn({}, `appends are rejected, event store: ${message}`);
     rejecting = true;
-    for (const { reject } of group) reject(appendError(failure));
+    for (const { reject } of group)
+      reject(unknown ? new AppendOutcomeUnknown(message) : new StoreUnavailable(message));
   }
 
   function noteTaken(): void {
@@ -213,8 +182,8 @@ export function groupCommit({ callRaw }: Thread, tail: LiveTail, logger: Logger 
     append,
     async ping(): Promise<void> {
       if (!rejecting) return;
-      await callRaw('probe').catch(({ failure }: Failed) => {
-        throw new StoreUnavailable(`not writable: ${failure.message}`);
+      await callRaw('probe').catch(({ message }: Failed) => {
+        throw new StoreUnavailable(`not writable: ${message}`);
       });
       noteTaken();
     },

@@ -5,8 +5,9 @@
 import { EventEmitter, once } from 'node:events';
 import { pathToFileURL } from 'node:url';
 import type { EventType } from '../../payment/events.ts';
+import { pause } from '../../runtime/back-off.ts';
 import { reasonOf } from '../../runtime/error-text.ts';
-import { type Scan, type ScanOrder, stepsOf } from '../../runtime/scan.ts';
+import { type Job, stepsOf } from '../../runtime/jobs.ts';
 import { mapInSlices } from '../../runtime/scheduling.ts';
 import { codeOf, isDamage } from '../../runtime/sqlite.ts';
 import { isReadable } from '../codec.ts';
@@ -15,6 +16,7 @@ import { decodeForm, wholeStream } from '../fold-stream.ts';
 import type {
   EventStore,
   LogEvent,
+  LogJob,
   LogReader,
   Position,
   RecordedEvent,
@@ -49,9 +51,14 @@ export function liveTail(last: number) {
     },
     announce: () => void news.emit('news'),
     /** Until the next `announce`, or the abort of `signal`. */
-    announced: (signal: AbortSignal) => once(news, 'news', { signal }).catch(() => undefined),
+    announced: async (signal: AbortSignal): Promise<void> =>
+      void (await once(news, 'news', { signal }).catch(() => undefined)),
   };
 }
+
+/** Null for 0, the position before the first event. */
+export const positionOf = (number: number): Position | null =>
+  number === 0 ? null : String(number);
 
 /** 0 for the start. Throws RangeError for a text that is no position. */
 export const positionNumber = (position: Position | null): number => {
@@ -65,7 +72,7 @@ type ReadPage = (after: Position, limit: number) => Promise<LogEvent[]>;
 
 /** Throws as `readPage`, and RangeError past the end of the log: events its reader saw are gone. */
 export async function* follow(
-  tail: LiveTail,
+  tail: Pick<LiveTail, 'last' | 'after' | 'announced'>,
   readPage: ReadPage,
   after: Position | null,
   signal: AbortSignal,
@@ -110,7 +117,7 @@ export function readerOf(call: Call): Omit<LogReader, 'end'> {
       wholeStream(await mapInSlices(await call('readStream', stream), decodeForm)),
     lastRevision: (stream) => call('lastRevision', stream),
     readAll: async (...range) => mapInSlices(await page(...range), decodeForm),
-    positionBefore: async (time) => (await call('positionBefore', time))?.toString() ?? null,
+    positionBefore: async (time) => positionOf((await call('positionBefore', time)) ?? 0),
     hashAt: async (position) => call('hashAt', positionNumber(position)),
     stored: {
       guarantee: 'log',
@@ -120,16 +127,11 @@ export function readerOf(call: Call): Omit<LogReader, 'end'> {
   };
 }
 
-/** `isLive`: a service writes to the path `file`; else an address or path for SQLite. */
-export type LogFile = { file: string; isLive: boolean };
+/** The address at which a second connection opens the file that a service writes to. */
+export const liveAddress = (file: string): string => `${pathToFileURL(file).href}?mode=ro`;
 
-/** Which a second connection opens. */
-export const addressOf = ({ file, isLive }: LogFile): string =>
-  isLive ? `${pathToFileURL(file).href}?mode=ro` : file;
-
-/** It and each call throw StoreFileUnusable or StoreUnavailable. */
-const openLog = ({ file, isLive }: LogFile) => {
-  const address = addressOf({ file, isLive });
+/** Reads in this thread, by a connection of its own. It and each call throw StoreFileUnusable or StoreUnavailable. */
+export const openLog = (address: string, isLive: boolean) => {
   const read = <T>(step: () => T): T => {
     try {
       return step();
@@ -143,8 +145,7 @@ const openLog = ({ file, isLive }: LogFile) => {
     }
   };
   const database = read(() => openForReading(address));
-  const statements = read(() => prepareAll(database));
-  const reads = readsOf(statements);
+  const reads = readsOf(read(() => prepareAll(database)));
   const inOrder: Reads = {
     ...reads,
     readAll: (after, upTo, limit) => {
@@ -161,61 +162,44 @@ const openLog = ({ file, isLive }: LogFile) => {
       return forms;
     },
   };
-  const call = async (name: keyof Reads, ...args: never[]) =>
-    read(() => (inOrder[name] as (...given: never[]) => unknown)(...args));
-  const reader = readerOf(call as Call);
-
-  const log: LogReader = {
-    ...reader,
-    end: async () => read(() => statements.end.get()?.position)?.toString() ?? null,
-  };
-  return { log, close: () => database.close() };
+  const call: Call = async (name, ...args) =>
+    read(() => (inOrder[name] as (...given: typeof args) => never)(...args));
+  return { call, close: () => database.close() };
 };
 
-type LogJob = LogFile & Pick<ScanOrder, 'module' | 'job' | 'args'>;
-
-export const scanFile: Scan<LogJob, unknown, unknown> = async function* (given, tools) {
-  const { log, close } = openLog(given);
-  try {
-    return yield* stepsOf(given, log, given.args, tools);
-  } finally {
-    close();
-  }
+const openLiveLog = (file: string) => {
+  const { call, close } = openLog(liveAddress(file), true);
+  const end = async () => positionOf(await call('end'));
+  const log: LogReader = { ...readerOf(call), end };
+  return { log, close };
 };
 
-export const overFile = (
-  { file, isLive }: LogFile,
-  { module, job, args, ...order }: ScanOrder,
-): ScanOrder => ({
-  ...order,
-  module: import.meta.url,
-  job: 'scanFile',
-  args: { file, isLive, module, job, args } satisfies LogJob,
-});
+/** The job as a thread runs it, over a log that it opens by its file. */
+export const overLog = <A, Y, R, C>(job: LogJob<A, Y, R, C>): Job<OfFile<A>, Y, R, C> => {
+  const run: Job<OfFile<A>, Y, R, C> = async function* ({ file, args }, tools) {
+    const { log, close } = openLiveLog(file);
+    try {
+      return yield* stepsOf(job(log, args, tools));
+    } finally {
+      close();
+    }
+  };
+  return Object.defineProperty(run, 'name', { value: job.name });
+};
 
-/**
- * A log that another thread writes, read up to where `grow` allows: the writer learns of a commit a
- * moment after the file has it. Throws StoreFileUnusable and StoreUnavailable.
- */
-export const openFollowedLog = (file: string, first: Position | null) => {
-  const { log, close } = openLog({ file, isLive: true });
-  let end = first;
-  const last = (): number => positionNumber(end);
-  const tail = {
-    ...liveTail(0),
-    last,
-    after: (position: number) => (position < last() ? undefined : []),
+type OfFile<A> = { file: string; args: A };
+
+/** Between two looks for news: many appends are read at once. */
+const LOOK_MS = 20;
+
+/** A log that another thread writes: what it has not made durable cannot be read. Throws as `openLog`. */
+export const openFollowedLog = (file: string) => {
+  const { log, close } = openLiveLog(file);
+  const subscribe: EventStore['subscribe'] = async function* (after, signal, types) {
+    const end = positionNumber(await log.end());
+    const announced = () => pause(LOOK_MS, signal);
+    const tail = { last: () => end, after: () => undefined, announced };
+    yield* follow(tail, log.readAll, after, signal, types);
   };
-  const page: ReadPage = (from, limit) => log.readAll(from, limit, end);
-  return {
-    ...log,
-    end: async () => end,
-    subscribe: (...[after, signal, types]: Parameters<EventStore['subscribe']>) =>
-      follow(tail, page, after, signal, types),
-    grow: (position: Position | null) => {
-      end = position;
-      tail.announce();
-    },
-    close,
-  };
+  return { ...log, subscribe, close };
 };

@@ -5,10 +5,10 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as immediate } from 'node:timers/promises';
-import type { OpenCompared } from '../port.ts';
-import { connectToRead, type SqliteReadModelsOptions } from './connection.ts';
+import type { ComparedReadModels, ReadModelsFile } from '../port.ts';
 import { createUncachedReads } from './reader.ts';
 import { PAYMENT_INDEXES, type PaymentIndex } from './schema.ts';
+import { connectToRead } from './served-file.ts';
 
 /** Of the rows behind one rowid, up to another: how many an index has to lead to, and does. */
 const rowsSql = ({ name, columns, of = 'TRUE' }: PaymentIndex): string => {
@@ -59,8 +59,10 @@ const indexDamage = async (db: DatabaseSync, signal: AbortSignal): Promise<strin
 };
 
 /** Throws SQLite's errors, as each call does. */
-export const openCompared: OpenCompared = (args) => {
-  const at = connectToRead(args as Pick<SqliteReadModelsOptions, 'file' | 'secrets'>);
+export const openCompared = (
+  file: ReadModelsFile,
+): ComparedReadModels & { close(): Promise<void> } => {
+  const at = connectToRead(file);
   return {
     ...createUncachedReads((step) => step(at)),
     indexDamage: (signal) => indexDamage(at.db, signal),

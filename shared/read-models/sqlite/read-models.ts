@@ -8,28 +8,29 @@
  * the projector; it never keeps the service from starting.
  */
 import type { PaymentReadModel } from '../../payment/payment-response.ts';
+import { newThreadHere } from '../../runtime/jobs.ts';
 import { createDamageReports, type DamageReports, NO_CHECK, WHOLE_FILE } from '../damage.ts';
 import { columnsOf, readModelOf, rowOf } from '../document-row.ts';
 import { CheckpointMoved, ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
 import type {
   NextGeneration,
-  OpenGeneration,
   Parking,
   ReadModels,
+  ReadModelsFile,
   ReadModelsWriter,
 } from '../port.ts';
 import { createRevisionWaiters } from '../waiters.ts';
 import { type Caches, createCaches } from './caches.ts';
-import {
-  type Connection,
-  removeFile,
-  type SqliteReadModelsOptions,
-  unavailable,
-} from './connection.ts';
-import { type Checkpoints, createCheckpoints, createFileThreads } from './file-threads.ts';
 import { createReader } from './reader.ts';
 import type { CheckedRow } from './schema.ts';
-import { openServedFile, type ServedFile } from './served-file.ts';
+import {
+  type Connection,
+  openServedFile,
+  removeFile,
+  type ServedFile,
+  type SqliteReadModelsOptions,
+  unavailable,
+} from './served-file.ts';
 
 const checkedRowOf = ({ rowCheck }: Connection, readModel: PaymentReadModel): CheckedRow => {
   const row = rowOf(readModel);
@@ -81,10 +82,9 @@ const writeBatch = (
 
 /** `onWritten` is called after the commit, once for each document. */
 export const createWriter = (
-  { run }: ServedFile,
+  { run, logMoved, moveLogWhenDue }: ServedFile,
   caches: Caches,
   { note }: DamageReports,
-  checkpoints: Checkpoints,
   onWritten: (paymentId: string, revision: number) => void,
 ): Omit<ReadModelsWriter, 'checkpoint'> => {
   return {
@@ -108,10 +108,10 @@ export const createWriter = (
       });
     },
     apply: async (...batch) => {
-      await checkpoints.underWay();
+      await logMoved();
       const all = run((at) => {
         const written = writeBatch(at, ...batch);
-        checkpoints.afterCommit(at);
+        moveLogWhenDue(at);
         return written;
       });
       for (const readModel of all) {
@@ -122,18 +122,16 @@ export const createWriter = (
   };
 };
 
-const COMPARED = new URL('./compared.ts', import.meta.url).href;
-
 /**
  * Opens the file, or makes it (mode 0600); an unusable one is replaced by an empty one with a warning.
  * Throws ReadModelsUnavailable where the file can neither be opened nor made.
  */
-export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadModels => {
+export const openSqliteReadModels = (
+  options: SqliteReadModelsOptions,
+): ReadModels & { letGo(): Promise<void> } => {
   const waiters = createRevisionWaiters();
   const caches = createCaches();
   const reports = createDamageReports();
-  const threads = createFileThreads(options);
-  const checkpoints = createCheckpoints(threads.moveLog);
   const file = openServedFile(options, {
     onLost: (reason) => reports.note(WHOLE_FILE, reason),
     onReplaced: () => {
@@ -147,7 +145,7 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
     file.run((at) => at.revision.get(paymentId)?.revision as number | undefined) ??
     -1;
 
-  const reader = createReader(file, caches, reports, threads);
+  const reader = createReader(file, caches, reports);
 
   return {
     ...reader,
@@ -159,23 +157,24 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
       }
       return waiters.wait(paymentId, revision, timeoutMs);
     },
-    ...createWriter(file, caches, reports, checkpoints, waiters.reached),
+    ...createWriter(file, caches, reports, waiters.reached),
     checkpoint: reader.filledTo,
     compareElsewhere: async (step) => {
       const { file: path, secrets } = options;
-      const args = { file: path, secrets } satisfies SqliteReadModelsOptions;
-      return step({ module: COMPARED, args }).catch((error: unknown) => {
+      return step({ file: path, secrets }).catch((error: unknown) => {
         throw file.failed(error);
       });
     },
-    openGeneration: createGenerations(options, file.isOpen, (next) =>
-      threads.whileClosed(() => file.replaceBy(next)),
-    ),
+    openGeneration: createGenerations(options, file),
+    /** For another thread that writes the file; the next call opens it again. */
+    letGo: async () => {
+      caches.clear();
+      await file.letGo();
+    },
     close: async () => {
       waiters.close();
       caches.clear();
-      await Promise.all([threads.close(), checkpoints.underWay()]);
-      file.close();
+      await file.close();
     },
   };
 };
@@ -184,45 +183,30 @@ export const openSqliteReadModels = (options: SqliteReadModelsOptions): ReadMode
  * Fills a file beside the served one, which it then replaces by `replaceBy`. One generation at a time: see
  * ReadModelsRebuild.
  */
-const createGenerations = (
-  options: SqliteReadModelsOptions,
-  isOpen: () => boolean,
-  replaceBy: (file: string) => Promise<void>,
-) => {
+const createGenerations = (options: SqliteReadModelsOptions, { isOpen, replaceBy }: ServedFile) => {
   const file = `${options.file}.next`;
-  const args = { file, secrets: options.secrets } satisfies SqliteReadModelsOptions;
-  const openNext = (): ReadModels => openSqliteReadModels({ ...options, file });
   let rebuilding = false;
 
   return async (): Promise<NextGeneration> => {
     if (rebuilding) throw new RebuildRunning('the read models are being rebuilt already');
     if (!isOpen()) throw new ReadModelsUnavailable('the read models are closed');
     rebuilding = true;
-    let next: ReadModels;
+    let next: ReturnType<typeof openSqliteReadModels>;
     try {
       removeFile(file);
-      next = openNext();
+      next = openSqliteReadModels({ ...options, file });
     } catch (error) {
       rebuilding = false;
       throw unavailable(error);
     }
     let ended = false;
     return {
-      checkpoint: () => next.checkpoint(),
-      load: (paymentId) => next.load(paymentId),
-      apply: (...batch) => next.apply(...batch),
-      parked: (...page) => next.parked(...page),
-      inspect: (paymentId) => next.inspect(paymentId),
-      checksum: () => next.checksum(),
+      ...next,
       handOver: async (step) => {
-        await next.close();
-        try {
-          return await step({ module: import.meta.url, args });
-        } catch (error) {
+        await next.letGo();
+        return step({ file, secrets: options.secrets }).catch((error: unknown) => {
           throw unavailable(error);
-        } finally {
-          next = openNext();
-        }
+        });
       },
       serve: async () => {
         await next.close();
@@ -243,8 +227,9 @@ const createGenerations = (
 const CHECKPOINT_AT_PAGES = 1_000;
 
 /** Opens the next generation in the thread that fills it. */
-export const open: OpenGeneration = (args) =>
+export const openSqliteGeneration = (file: ReadModelsFile): ReadModels =>
   openSqliteReadModels({
-    ...(args as SqliteReadModelsOptions),
+    ...file,
+    newThread: newThreadHere,
     checkpointInCommitAtPages: CHECKPOINT_AT_PAGES,
   });

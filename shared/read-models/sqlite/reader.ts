@@ -1,6 +1,5 @@
 /** Reading the SQLite file, and the documents that are cached from it. */
 import { type DamageReports, NO_CHECK } from '../damage.ts';
-import { ReadModelsUnavailable } from '../errors.ts';
 import type {
   ComparedReadModels,
   ParkedPayment,
@@ -10,10 +9,8 @@ import type {
   UnresolvedPayment,
 } from '../port.ts';
 import type { Caches } from './caches.ts';
-import type { Connection } from './connection.ts';
-import type { FileThreads } from './file-threads.ts';
 import type { CheckedRow } from './schema.ts';
-import type { ServedFile } from './served-file.ts';
+import type { Connection, ServedFile } from './served-file.ts';
 
 const START = { since: '', paymentId: '' };
 
@@ -45,10 +42,9 @@ export const createUncachedReads = (
 
 /** The reading half of the port; `waitForRevision` needs the writer's process as well. */
 export const createReader = (
-  { run, failed, isOpen }: ServedFile,
+  { run, search, checksum }: ServedFile,
   { documents }: Caches,
   { note, onDamage, damaged }: DamageReports,
-  threads: FileThreads,
 ): Omit<ReadModelsReader, 'waitForRevision'> & Pick<ReadModelsRebuild, 'checksum'> => {
   const read = (at: Connection, paymentId: string): PaymentDocument | undefined => {
     const row = at.document.get(paymentId) as CheckedRow | undefined;
@@ -71,14 +67,6 @@ export const createReader = (
   const documentOf = (paymentId: string): PaymentDocument | undefined =>
     run((at) => documentAt(at, paymentId));
 
-  /** Reads in a thread. Throws ReadModelsUnavailable. */
-  const elsewhere = async <T>(read: () => Promise<T>): Promise<T> => {
-    if (!isOpen()) throw new ReadModelsUnavailable('the read models are closed');
-    return read().catch((error: unknown) => {
-      throw failed(error);
-    });
-  };
-
   return {
     ...createUncachedReads(run, note),
     get: async (paymentId, merchantId) => {
@@ -86,8 +74,8 @@ export const createReader = (
       return document?.merchantId === merchantId ? document : undefined;
     },
     getAny: async (paymentId) => documentOf(paymentId),
-    search: async (search, limit) => {
-      const page = await elsewhere(() => threads.search(search, limit));
+    search: async (...request) => {
+      const page = await search(...request);
       for (const { paymentId, damaged } of page.documents)
         note(paymentId, damaged ? NO_CHECK : undefined);
       return page;
@@ -96,6 +84,6 @@ export const createReader = (
       run((at) => at.unresolved.all(limit).map((row) => ({ ...row }) as UnresolvedPayment)),
     onDamage,
     damaged,
-    checksum: () => elsewhere(threads.checksum),
+    checksum,
   };
 };

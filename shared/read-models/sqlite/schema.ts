@@ -1,9 +1,10 @@
 /**
- * The tables of the read models' SQLite file, and a payment's row. A file with other tables is filled anew,
+ * The tables of the read models' SQLite file, a payment's row, and the statements. A file with other tables is filled anew,
  * not migrated.
  */
+import type { DatabaseSync } from 'node:sqlite';
 import { READ_MODEL_VERSION } from '../../payment/response.ts';
-import { capped } from '../../runtime/sqlite.ts';
+import { capped, pagesToMove } from '../../runtime/sqlite.ts';
 import type { DocumentRow } from '../document-row.ts';
 
 /** Names the tables below and the check of their rows; raise it with any change of either. */
@@ -58,11 +59,11 @@ const created = ({ name, columns, of }: PaymentIndex): string =>
   `CREATE INDEX ${name} ON payment (${columns.join(', ')})${of === undefined ? '' : ` WHERE ${of}`};`;
 
 /**
- * `keyId` names the key of the rows' checks (document-row.ts): a file of an unknown key is filled anew.
+ * `made_with` names the key of the rows' checks (document-row.ts): a file of an unknown key is filled anew.
  * Columns that never change in a payment are written once, so an update leaves their indexes alone;
  * searched columns stand before the body, so a scan stops short of it.
  */
-export const schemaOf = (keyId: string): string => `
+export const SCHEMA = `
   CREATE TABLE payment (
     payment_id TEXT NOT NULL PRIMARY KEY,
     merchant_id TEXT NOT NULL,
@@ -87,7 +88,6 @@ export const schemaOf = (keyId: string): string => `
   CREATE TABLE checkpoint (only INTEGER PRIMARY KEY CHECK (only = 1), position TEXT, hash TEXT) STRICT;
   INSERT INTO checkpoint VALUES (1, NULL, NULL);
   CREATE TABLE made_with (only INTEGER PRIMARY KEY CHECK (only = 1), key_id TEXT NOT NULL) STRICT;
-  INSERT INTO made_with VALUES (1, '${keyId}');
   PRAGMA user_version = ${GENERATION};
 `;
 
@@ -98,3 +98,47 @@ export const ROW = `payment_id AS paymentId, merchant_id AS merchantId, ${capped
   status, created_at AS createdAt, ${capped('amount')} AS amount, last4,
   merchant_reference AS merchantReference, unresolved_since AS unresolvedSince, unresolved,
   row_check AS rowCheck, body`;
+
+/** The statements of a connection. */
+export const prepare = (db: DatabaseSync) => ({
+  begin: db.prepare('BEGIN IMMEDIATE'),
+  commit: db.prepare('COMMIT'),
+  rollback: db.prepare('ROLLBACK'),
+  document: db.prepare(`SELECT ${ROW} FROM payment WHERE payment_id = ?`),
+  idsAfter: db.prepare(
+    `SELECT payment_id AS paymentId FROM payment WHERE payment_id > ? ORDER BY payment_id LIMIT ?`,
+  ),
+  isParked: db.prepare('SELECT 1 FROM parked WHERE payment_id = ?'),
+  revision: db.prepare(
+    `SELECT ${capped('revision')} AS revision FROM payment WHERE payment_id = ?`,
+  ),
+  write: db.prepare(
+    `INSERT INTO payment (payment_id, merchant_id, revision, status, created_at, amount, last4,
+       merchant_reference, unresolved_since, unresolved, row_check, body)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (payment_id) DO UPDATE SET revision = excluded.revision, status = excluded.status,
+       unresolved_since = excluded.unresolved_since, unresolved = excluded.unresolved,
+       row_check = excluded.row_check, body = excluded.body
+     WHERE excluded.revision > payment.revision`,
+  ),
+  park: db.prepare(
+    `INSERT INTO parked (payment_id, revision, reason, since) SELECT ?, ?, ?, ?
+     WHERE NOT EXISTS (SELECT 1 FROM payment WHERE payment_id = ? AND revision >= ?)
+     ON CONFLICT (payment_id) DO UPDATE SET revision = excluded.revision, reason = excluded.reason`,
+  ),
+  unpark: db.prepare('DELETE FROM parked WHERE payment_id = ? AND revision <= ?'),
+  unresolved: db.prepare(
+    `SELECT payment_id AS paymentId, merchant_id AS merchantId, unresolved_since AS since
+     FROM payment WHERE unresolved_since IS NOT NULL ORDER BY unresolved_since, rowid LIMIT ?`,
+  ),
+  parked: db.prepare(
+    `SELECT payment_id AS paymentId, ${capped('revision')} AS revision, reason, since FROM parked
+     WHERE (since, payment_id) > (?, ?) ORDER BY since, payment_id LIMIT ?`,
+  ),
+  checkpoint: db.prepare('SELECT position, hash FROM checkpoint'),
+  pagesToMove: pagesToMove(db),
+  move: db.prepare(
+    `UPDATE checkpoint SET position = ?1, hash = iif(position IS ?1, hash, ?2)
+     WHERE position IS ?3`,
+  ),
+});

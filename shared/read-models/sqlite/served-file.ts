@@ -1,16 +1,149 @@
-/** The read models' file while it is served; only a rebuild puts another in its place (ADR-0042). */
-import { close, existsSync, openSync, renameSync, statSync } from 'node:fs';
+/**
+ * The read models' SQLite file while it is open: an unusable one is replaced by an empty one; a rebuild puts
+ * another in its place (ADR-0042); threads search it, sum it up and move its write-ahead log, each by a
+ * connection of its own (ADR-0185).
+ */
+import { close, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
 import { firstLineOf, orElse } from '../../runtime/error-text.ts';
-import { codeOf, moveAllPages } from '../../runtime/sqlite.ts';
-import { ReadModelsLost, ReadModelsUnavailable } from '../errors.ts';
+import { type Job, type JobThread, type NewThread, resultOf } from '../../runtime/jobs.ts';
+import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import {
-  type Connection,
-  isUnusable,
-  openConnection,
-  removeLog,
-  type SqliteReadModelsOptions,
-  unavailable,
-} from './connection.ts';
+  codeOf,
+  isDamage,
+  moveAllPages,
+  openReadModelsFile,
+  openReadModelsToRead,
+  versionOf,
+} from '../../runtime/sqlite.ts';
+import { createRowCheck, type RowCheck } from '../document-row.ts';
+import { ReadModelsLost, ReadModelsUnavailable } from '../errors.ts';
+import type { PaymentSearch, ReadModelsFile } from '../port.ts';
+import { checksumFile, moveLog, searchFile } from './file-jobs.ts';
+import { GENERATION, prepare, SCHEMA } from './schema.ts';
+import type { SearchBounds } from './search.ts';
+
+/** Of a served file: only a log that the thread of searches could not move. */
+const CHECKPOINT_IN_COMMIT_AT_PAGES = 16_000;
+
+const SQLITE_ERROR = 1;
+
+export type SqliteReadModelsOptions = ReadModelsFile & {
+  newThread: NewThread;
+  /** SQLite itself moves a log of so many pages, inside a commit: 64 MB. */
+  checkpointInCommitAtPages?: number;
+  searchBounds?: SearchBounds;
+  logger?: { warn(fields: object, message: string): void };
+};
+
+/** An existing file of another form, or under another key. */
+class UnusableFile extends Error {}
+
+export type Connection = ReturnType<typeof prepare> & {
+  db: DatabaseSync;
+  rowCheck: RowCheck;
+  /** Whether any payment may be parked: spares each read and write a look into an empty table. */
+  anyParked: boolean;
+};
+
+/** Throws UnusableFile at another generation's tables, or another key's. */
+const makeTables = (db: DatabaseSync, { keyIds }: RowCheck): void => {
+  const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get();
+  if (tables?.n === 0) {
+    db.exec(`BEGIN IMMEDIATE; ${SCHEMA}`);
+    db.prepare('INSERT INTO made_with VALUES (1, ?)').run(keyIds[0] ?? '');
+    db.exec('COMMIT');
+  }
+  const found = versionOf(db);
+  if (found !== GENERATION)
+    throw new UnusableFile(`it has the form ${found}, this version writes ${GENERATION}`);
+  const keyId = db.prepare('SELECT key_id AS keyId FROM made_with').get()?.keyId as string;
+  if (!keyIds.includes(keyId)) throw new UnusableFile('it was written under another secret');
+};
+
+const connect = ({
+  file,
+  secrets,
+  checkpointInCommitAtPages = CHECKPOINT_IN_COMMIT_AT_PAGES,
+}: SqliteReadModelsOptions): Connection => {
+  ensurePrivateFile(file);
+  const db = openReadModelsFile(file, checkpointInCommitAtPages);
+  try {
+    const rowCheck = createRowCheck(secrets);
+    makeTables(db, rowCheck);
+    const statements = prepare(db);
+    // Damage that the first reads meet is found here, where the file can still be replaced.
+    const anyParked = statements.parked.get('', '', 1) !== undefined;
+    statements.checkpoint.get();
+    return { ...statements, db, rowCheck, anyParked };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+};
+
+/** Throws SQLite's errors, at a write as well. */
+export const connectToRead = ({ file, secrets }: ReadModelsFile): Connection => {
+  const db = openReadModelsToRead(file);
+  try {
+    return { ...prepare(db), db, rowCheck: createRowCheck(secrets), anyParked: true };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+};
+
+/** The `-wal` and `-shm` beside a file. */
+const removeLog = (file: string): void => {
+  for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
+};
+export const removeFile = (file: string): void => {
+  rmSync(file, { force: true });
+  removeLog(file);
+};
+
+/** An error of damage, or of a table or column that is missing. */
+const isUnusable = (error: unknown): boolean =>
+  isDamage(error) || codeOf(error) % 256 === SQLITE_ERROR;
+
+/** Opens the file, or an empty one in its place. Throws ReadModelsUnavailable. */
+const openConnection = (options: SqliteReadModelsOptions): Connection => {
+  const { file, logger } = options;
+  try {
+    return connect(options);
+  } catch (error) {
+    if (!(error instanceof UnusableFile || isUnusable(error))) throw unavailable(error);
+    logger?.warn(
+      { file, reason: firstLineOf(error) },
+      error instanceof UnusableFile
+        ? 'read models are filled anew from the event log, as after each upgrade; nothing is lost'
+        : 'read models thrown away: the file is damaged; they are filled anew from the event log',
+    );
+    try {
+      removeFile(file);
+      return connect(options);
+    } catch (again) {
+      throw unavailable(again);
+    }
+  }
+};
+
+/** The codes of a file that cannot be opened or made: of SQLite, of the file system, and of its limits. */
+const OF_THE_FILE = [
+  ...['ERR_SQLITE_ERROR', 'ERR_INVALID_STATE', 'EACCES', 'EROFS', 'ENOENT', 'EPERM'],
+  ...['EMFILE', 'ENFILE', 'ENOSPC', 'EDQUOT'],
+];
+
+/** ReadModelsUnavailable for an error of the file, also where it lost its class between threads. */
+export const unavailable = (error: unknown): unknown => {
+  const { code, message } = Object(error) as { code?: string; message: string };
+  if (code === 'READ_MODELS_UNAVAILABLE' && !(error instanceof ReadModelsUnavailable))
+    return new ReadModelsUnavailable(message);
+  if (code === undefined || !OF_THE_FILE.includes(code)) return error;
+  return new ReadModelsUnavailable(
+    `the file of the read models cannot be used: ${firstLineOf(error)}`,
+  );
+};
 
 /** Keeps the file that a rename takes away: freeing the blocks of a large one takes 0.1 s. */
 const keepOpen = (file: string): (() => void) => {
@@ -29,6 +162,12 @@ const requireWhole = (file: string): void => {
 
 const SQLITE_CANTOPEN = 14;
 
+/** A rebuild makes both checksums at once, and requests go on beside them. */
+const CHECKSUM_LOWERED_BY = 3;
+
+/** 8 MB: a longer log keeps a batch waiting for longer, of a shorter one more pages are moved twice. */
+const DUE_AT_PAGES = 2_000;
+
 type Listeners = {
   /** Another program has damaged or deleted the file. */
   onLost(reason: string): void;
@@ -40,9 +179,14 @@ export const openServedFile = (
   options: SqliteReadModelsOptions,
   { onLost, onReplaced }: Listeners,
 ) => {
-  const { file } = options;
+  const { file, secrets, searchBounds: bounds, newThread } = options;
+  const searching = newThread();
+  const summing = newThread(CHECKSUM_LOWERED_BY);
+  const underWay = new Set<Promise<unknown>>();
   let at = openConnection(options);
   let closed = false;
+  let replacing: Promise<void> = Promise.resolve();
+  let moving: Promise<void> | undefined;
 
   /** The disk may have been full, or no file descriptor left, when another file took the place. */
   const opened = (): Connection => {
@@ -52,6 +196,8 @@ export const openServedFile = (
 
   /** The port's error for one of the file, here or in a thread; tells of a file that is lost. */
   const failed = (error: unknown): unknown => {
+    const { name, message } = Object(error);
+    if (name === 'ThreadEnded') return new ReadModelsUnavailable(message);
     const isGone = codeOf(error) % 256 === SQLITE_CANTOPEN && !existsSync(file);
     if (!isUnusable(error) && !isGone) return unavailable(error);
     const reason = firstLineOf(error);
@@ -66,6 +212,28 @@ export const openServedFile = (
     } catch (error) {
       throw failed(error);
     }
+  };
+
+  /** Sees everything that was committed before it. Throws SQLite's errors, and ThreadEnded. */
+  const inThread = async <A, R>(thread: JobThread, job: Job<A, never, R>, args: A): Promise<R> => {
+    await replacing;
+    const result = resultOf(thread.run(job, args, { calls: {} }));
+    underWay.add(result);
+    return result.finally(() => underWay.delete(result));
+  };
+
+  const read = async <T>(step: () => Promise<T>): Promise<T> => {
+    if (closed) throw new ReadModelsUnavailable('the read models are closed');
+    return step().catch((error: unknown) => {
+      throw failed(error);
+    });
+  };
+
+  const endThreads = () => Promise.all([searching.end(), summing.end()]);
+
+  const letGo = async (): Promise<void> => {
+    await Promise.all([endThreads(), moving]);
+    if (at.db.isOpen) at.db.close();
   };
 
   /** In one turn of the event loop, so that no reader finds the file missing. */
@@ -93,12 +261,44 @@ export const openServedFile = (
   return {
     run,
     failed,
-    /** Throws ReadModelsUnavailable, also where the new file cannot be opened: the next step opens it. */
-    replaceBy: (next: string): void => run(() => replace(next)),
+    /** They throw ReadModelsUnavailable. */
+    search: (search: PaymentSearch, limit: number) =>
+      read(() => inThread(searching, searchFile, { file, secrets, search, limit, bounds })),
+    checksum: () => read(() => inThread(summing, checksumFile, { file })),
+    /** A batch waits for it: only a log that was moved to its end is written from its start again. */
+    logMoved: (): Promise<void> | undefined => moving,
+    /**
+     * Begins to move the write-ahead log where that is due. SQLite would do it inside a commit on the event
+     * loop, where every request would wait for the disk.
+     */
+    moveLogWhenDue: ({ pagesToMove }: Connection): void => {
+      if (moving !== undefined || pagesToMove() < DUE_AT_PAGES) return;
+      moving = inThread(searching, moveLog, { file })
+        // Without a thread, or on a full disk, the log grows until SQLite moves it inside a commit.
+        .catch(() => undefined)
+        .finally(() => {
+          moving = undefined;
+        });
+    },
+    /**
+     * After the searches under way, before those that come meanwhile. Throws ReadModelsUnavailable, also where
+     * the new file cannot be opened: the next step opens it.
+     */
+    replaceBy: (next: string): Promise<void> => {
+      const replaced = replacing.then(async () => {
+        await Promise.allSettled(underWay);
+        await endThreads();
+        run(() => replace(next));
+      });
+      replacing = replaced.catch(() => undefined);
+      return replaced;
+    },
     isOpen: (): boolean => !closed,
-    close: (): void => {
+    /** The next step opens the file again. A search under way throws. */
+    letGo,
+    close: async (): Promise<void> => {
+      await letGo();
       closed = true;
-      if (at.db.isOpen) at.db.close();
     },
   };
 };

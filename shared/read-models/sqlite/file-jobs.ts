@@ -1,9 +1,6 @@
-/**
- * The jobs of the threads beside a read models' file (file-threads.ts), each over a connection of its own:
- * the search, the checksum, and the checkpoint of the write-ahead log. Each throws SQLite's errors.
- */
+/** Jobs over a read models' file, each by a connection of its own. Each throws SQLite's errors. */
 import { pathToFileURL } from 'node:url';
-import type { Scan } from '../../runtime/scan.ts';
+import type { Job } from '../../runtime/jobs.ts';
 import { movePages, openReadModelsToRead, openReadModelsWal } from '../../runtime/sqlite.ts';
 import { contentOfColumns, createRowCheck, startChecksum } from '../document-row.ts';
 import type { PaymentSearch, PaymentSearchPage, ReadModelsChecksum } from '../port.ts';
@@ -12,7 +9,7 @@ import { type SearchBounds, type SearchConnection, searchSqlite } from './search
 
 type File = { file: string };
 
-export type SearchArgs = File & {
+type SearchArgs = File & {
   secrets: readonly [string, ...string[]];
   search: PaymentSearch;
   limit: number;
@@ -22,12 +19,12 @@ export type SearchArgs = File & {
 /** Open as long as its thread, which searches one file. */
 let searched: SearchConnection | undefined;
 
-export const search: Scan<SearchArgs, never, PaymentSearchPage> = async (args) => {
+export const searchFile: Job<SearchArgs, never, PaymentSearchPage> = async (args) => {
   searched ??= { db: openReadModelsToRead(args.file), rowCheck: createRowCheck(args.secrets) };
   return searchSqlite(searched, args.search, args.limit, args.bounds);
 };
 
-export const checksum: Scan<File, never, ReadModelsChecksum> = async ({ file }) => {
+export const checksumFile: Job<File, never, ReadModelsChecksum> = async ({ file }) => {
   using db = openReadModelsToRead(file);
   const sum = startChecksum();
   // One statement: what is written meanwhile is not read.
@@ -42,7 +39,7 @@ export const checksum: Scan<File, never, ReadModelsChecksum> = async ({ file }) 
 };
 
 /** One checkpoint of the file; the next one moves what this one left. */
-export const moveLog: Scan<File, never, void> = async ({ file }) => {
+export const moveLog: Job<File, never, void> = async ({ file }) => {
   // A file that is gone is not made again.
   using db = openReadModelsWal(`${pathToFileURL(file).href}?mode=rw`);
   movePages(db);
