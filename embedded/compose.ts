@@ -91,13 +91,12 @@ const openSides = async (
   const { readModels: wrapReadModels = asItIs } = wrappers;
   const metrics = createMetrics();
   const drivers = { config, log, fileOf: folder.path, onFatal };
-  const { store: ownStore, ...engine } = await openEventStore({ ...drivers, metrics });
+  const engine = await openEventStore({ ...drivers, metrics });
   const secrets = secretsOf(config, config.idempotencySecret ?? (await idempotencySecret(folder)));
   const identities = createIdentities(secrets);
-  const checked = await withCheckedSecret(ownStore, identities, onFatal);
-  const freshness = trackFreshness(wrapStore(checked));
-  // Wrapped once: every append of this process goes through it.
-  const { store } = freshness;
+  const freshness = trackFreshness();
+  const checked = await withCheckedSecret(engine.store, identities, onFatal);
+  const store = freshness.tracked(wrapStore(checked));
   const opened = wrapReadModels(await openReadModels(drivers, secrets));
   const readModels = searchedOnceFilled(opened, store);
   const deliveries = await openDeliveries(drivers);

@@ -19,24 +19,44 @@ const spanOf = (system: string, operation: string, name: string) => ({
   attributes: { 'db.system.name': system, 'db.operation.name': operation },
 });
 
-const tracedStore = (store: EventStore, system: string): EventStore => ({
-  ...store,
-  append: (stream, expected, events) =>
+/** Counts the appends that failed, or whose outcome is unknown; makes spans where there are traces. */
+const watchedStore = (
+  store: EventStore,
+  system: string,
+  { appendFailures }: Pick<Metrics, 'appendFailures'>,
+): EventStore => {
+  const { append, readStream } = store;
+  const appendTraced: EventStore['append'] = (stream, ...batch) =>
     withSpan(spanOf(system, 'append', `append ${familyOf(stream)}`), () =>
-      store.append(stream, expected, events),
-    ),
-  readStream: (stream) =>
-    withSpan(spanOf(system, 'read', `read ${familyOf(stream)}`), () => store.readStream(stream)),
-});
+      append(stream, ...batch),
+    );
+  const appended = isTracing() ? appendTraced : append;
+  const counted = (error: unknown): never => {
+    if (error instanceof StoreUnavailable || error instanceof AppendOutcomeUnknown)
+      appendFailures.inc();
+    throw error;
+  };
+  return {
+    ...store,
+    append: (...batch) => appended(...batch).catch(counted),
+    ...(isTracing() && {
+      readStream: (stream) =>
+        withSpan(spanOf(system, 'read', `read ${familyOf(stream)}`), () => readStream(stream)),
+    }),
+  };
+};
 
 /** Spans around the calls that a request waits for. */
-const tracedReadModels = (readModels: ReadModels, system: string): ReadModels => ({
-  ...readModels,
-  get: (paymentId, merchantId) =>
-    withSpan(spanOf(system, 'get', 'read payment'), () => readModels.get(paymentId, merchantId)),
-  search: (search, limit) =>
-    withSpan(spanOf(system, 'search', 'search payments'), () => readModels.search(search, limit)),
-});
+const tracedReadModels = (readModels: ReadModels, system: string): ReadModels => {
+  if (!isTracing()) return readModels;
+  const { get, search } = readModels;
+  return {
+    ...readModels,
+    get: (...asked) => withSpan(spanOf(system, 'get', 'read payment'), () => get(...asked)),
+    search: (...asked) =>
+      withSpan(spanOf(system, 'search', 'search payments'), () => search(...asked)),
+  };
+};
 
 export type OpenedStore = {
   store: EventStore;
@@ -55,26 +75,6 @@ type DriverOptions = {
   onFatal(error: Error): void;
 };
 
-const withSpans = <T>(traced: (own: T, system: string) => T, own: T, system: string): T =>
-  isTracing() ? traced(own, system) : own;
-
-/** Counts the appends that failed, or whose outcome is unknown. */
-const withFailuresCounted = (
-  store: EventStore,
-  { appendFailures }: Pick<Metrics, 'appendFailures'>,
-): EventStore => ({
-  ...store,
-  append: async (...batch) => {
-    try {
-      return await store.append(...batch);
-    } catch (error) {
-      if (error instanceof StoreUnavailable || error instanceof AppendOutcomeUnknown)
-        appendFailures.inc();
-      throw error;
-    }
-  },
-});
-
 /** A server may still be out of reach. Throws StoreUnavailable for a file that cannot be used. */
 export const openEventStore = async (
   options: DriverOptions & { metrics: Pick<Metrics, 'appendFailures'> },
@@ -84,7 +84,7 @@ export const openEventStore = async (
     const { openEventStoreDb } = await import('./event-store/eventstoredb/event-store.ts');
     const store = await openEventStoreDb({ url: config.eventStoreDbUrl, logger: log });
     return {
-      store: withFailuresCounted(withSpans(tracedStore, store, 'eventstoredb'), metrics),
+      store: watchedStore(store, 'eventstoredb', metrics),
       shared: true,
       lastPosition: () => null,
       commits: () => undefined,
@@ -93,7 +93,7 @@ export const openEventStore = async (
   }
   const store = await openSqliteEventStore({ file: fileOf('events.sqlite'), logger: log, onFatal });
   return {
-    store: withFailuresCounted(withSpans(tracedStore, store, 'sqlite'), metrics),
+    store: watchedStore(store, 'sqlite', metrics),
     shared: false,
     lastPosition: () => store.lastPosition(),
     commits: () => store.commits(),
@@ -110,11 +110,11 @@ export const openReadModels = async (
   if (config.mongoUrl === undefined) {
     const file = fileOf('read-models.sqlite');
     const readModels = await openSqliteReadModels({ file, secrets, logger: log });
-    return withSpans(tracedReadModels, readModels, 'sqlite');
+    return tracedReadModels(readModels, 'sqlite');
   }
   const { openMongoReadModels } = await import('./read-models/mongodb/read-models.ts');
   const readModels = await openMongoReadModels({ url: config.mongoUrl, secrets });
-  return withSpans(tracedReadModels, readModels, 'mongodb');
+  return tracedReadModels(readModels, 'mongodb');
 };
 
 /** `fileOf` gives a path in the data folder, and is not called for a server. */

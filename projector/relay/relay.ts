@@ -76,7 +76,6 @@ const prepare = ({ store, feed, logger, mayRun, ...options }: RelayOptions) => (
   sendingSinceMs: undefined as number | undefined,
   waitsMs: { ...WAITS_MS, ...options.waitsMs },
   stopping: new AbortController(),
-  halted: undefined as string | undefined,
   standingBy: false,
   /** Only while every message that was sent is acknowledged, a parked payment may be sent. */
   allAcknowledged: false,
@@ -138,15 +137,16 @@ const positionIn = ({ checkpoint }: Running): Position | null =>
   checkpoint.known()?.position ?? null;
 
 const stateOf = (
-  { halted, standingBy, sendingSinceMs = performance.now(), waitsMs }: Running,
+  { standingBy, sendingSinceMs = performance.now(), waitsMs }: Running,
   { state, error }: ReturnType<Subscription['status']>,
 ): Pick<RelayStatus, 'state' | 'error'> => {
-  if (halted !== undefined) return { state: 'halted', error: halted };
+  const own = error === undefined ? { state } : { state, error };
+  if (state === 'halted') return own;
   if (state === 'stopped') return { state };
   if (standingBy) return { state: 'standing-by' };
   if (performance.now() - sendingSinceMs > waitsMs.silence)
     return { state: 'backing-off', error: 'the broker does not answer' };
-  return error === undefined ? { state } : { state, error };
+  return own;
 };
 
 const statusOf = (relay: Running, subscription: Subscription): RelayStatus => {
@@ -188,17 +188,11 @@ export const startRelay = (options: RelayOptions): Relay => {
     turns(() =>
       step().catch((error: unknown) => {
         relay.allAcknowledged = false;
-        if (error instanceof RelayHalted) {
-          const { message: reason } = error;
-          relay.halted = reason;
-          logger.error({ reason }, 'relay halted: it cannot go on until an operator acts');
-          void subscription.stop();
-        }
         throw error;
       }),
     );
 
-  const subscription: Subscription = runSubscription({
+  const subscription = runSubscription({
     store,
     logger,
     backOff,
@@ -215,6 +209,12 @@ export const startRelay = (options: RelayOptions): Relay => {
           if (!relay.allAcknowledged) await sendParked(relay, idsOfParked(relay));
           relay.allAcknowledged = true;
         }),
+      halts: (error) => {
+        if (!(error instanceof RelayHalted)) return false;
+        const { message: reason } = error;
+        logger.error({ reason }, 'relay halted: it cannot go on until an operator acts');
+        return true;
+      },
     },
   });
 
