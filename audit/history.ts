@@ -77,7 +77,7 @@ const endBreak = (forms: readonly StoredForm[], known = -1): AuditBreak | undefi
 const removalOf = ({ store }: HistoryDeps, stream: string): Promise<string | undefined> =>
   store.lastRevision(stream).then(
     () => undefined,
-    onError(StreamNotWhole, ({ message }) => message.replace(`${stream}: `, '')),
+    onError(StreamNotWhole, ({ why }) => why),
   );
 
 /** The history of a payment that the log lacks; undefined for none. */

@@ -10,7 +10,7 @@ import type { ReadModels } from '../shared/read-models/port.ts';
 import { type BackOff, backOffMs, pause } from '../shared/runtime/back-off.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/log.ts';
-import { LogMisfit } from './errors.ts';
+import { AppliedLogMisfit, LogMisfit } from './errors.ts';
 
 /** Where one of these throws, the loop starts again, unless the error `halts` it. */
 export type Subscriber = {
@@ -164,7 +164,7 @@ export const rejectMisfit = async (
   const hash = checkpoint === null ? null : await readModels.checkpointHash(checkpoint);
   const misfit = await misfitOf(store, checkpoint, hash, running?.logHashAt);
   if (misfit === undefined) return;
-  throw new LogMisfit(
+  throw new AppliedLogMisfit(
     `the event log ${misfit} the read models' checkpoint (${checkpoint}): it was changed, cut, or restored from another copy; put the right log back, or, where this log is the right one, delete the read models, and no other file or collection, to fill them from it`,
   );
 };
