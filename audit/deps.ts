@@ -3,7 +3,6 @@ import type { NamedBreaks } from '../shared/event-store/breaks.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import type { HeadFile } from '../shared/event-store/seals.ts';
 import type { Recorder } from '../shared/http/access-recorder.ts';
-import type { Principal } from '../shared/http/auth/principal.ts';
 import { EVENT_STREAM, NDJSON, type Streams } from '../shared/http/server/streams.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { MerchantLookup } from './merchants.ts';
@@ -24,10 +23,6 @@ export type AuditDeps = {
   sealingKey: string | undefined;
   keptHeads: () => HeadFile | undefined;
 };
-
-/** Undefined where the actor may see every merchant's events. */
-export const onlyOf = ({ merchantId }: Principal): string | undefined =>
-  merchantId === '*' ? undefined : merchantId;
 
 export const asLines = { [NDJSON]: z.string() };
 export const asEvents = { [EVENT_STREAM]: z.string() };

@@ -12,7 +12,7 @@ import {
 import type { LogEvent, RecordedEvent, StoredForm } from '../shared/event-store/port.ts';
 import { sumsOver } from '../shared/event-store/verify-log.ts';
 import type { Access } from '../shared/http/access-recorder.ts';
-import type { Principal } from '../shared/http/auth/principal.ts';
+import { onlyOf, type Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
@@ -20,7 +20,7 @@ import { project } from '../shared/payment/response.ts';
 import { onError, orElse, reasonOf } from '../shared/runtime/error-text.ts';
 import { mapInSlices } from '../shared/runtime/scheduling.ts';
 import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from './contract.ts';
-import { type AuditDeps, onlyOf } from './deps.ts';
+import type { AuditDeps } from './deps.ts';
 import { whyOf } from './event-words.ts';
 
 type HistoryDeps = Pick<AuditDeps, 'store' | 'readModels' | 'merchants'>;

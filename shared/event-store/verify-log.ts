@@ -3,7 +3,6 @@ import { isPaymentEvent } from '../payment/events.ts';
 import { paymentOf } from '../payment/payment-events.ts';
 import { addSums, type PaymentSums } from '../payment/sums.ts';
 import { jsonFieldsOf } from '../runtime/json.ts';
-import type { Logger } from '../runtime/log.ts';
 import { slicesOf } from '../runtime/scheduling.ts';
 import {
   type BreaksMet,
@@ -24,27 +23,11 @@ import {
 import { decode, decodeParsed, isReadable, unreadableAt } from './codec.ts';
 import { StoreFileUnusable } from './errors.ts';
 import { isOfOther } from './fold-stream.ts';
-import type {
-  LogReader,
-  Position,
-  RecordedEvent,
-  StoredForm,
-  StoredForms,
-  UnreadableEvent,
-} from './port.ts';
-import { type LogScan, logPages, scanLog, totalUpTo } from './scan-log.ts';
+import type { Position, RecordedEvent, StoredForm, StoredForms, UnreadableEvent } from './port.ts';
+import { logPages, totalUpTo } from './scan-log.ts';
 import { type SealsAgainst, type SealsFound, sealsCheck } from './verify-seals.ts';
 
 const PROGRESS_PAGES = 16;
-
-export const logBreak = (
-  logger: Pick<Logger, 'error'>,
-  { position, stream, revision, reason }: LogBreak,
-): void =>
-  logger.error(
-    { position, stream, revision, reason },
-    'the event log is not as it was written: change nothing, and see docs/runbook.md, LOG_BROKEN',
-  );
 
 /** Takes every event in order; `missing` is asked for at the end. */
 type LogCheck = {
@@ -56,7 +39,7 @@ type LogWalk = {
   stored: StoredForms;
   seals?: SealsAgainst;
   /** Left out: every event, by the chain that the store keeps over them. */
-  includes?: (form: StoredForm) => Promise<boolean>;
+  includes?: ((form: StoredForm) => Promise<boolean>) | undefined;
   beside?: LogCheck;
   end: Position | null;
   signal: AbortSignal;
@@ -137,21 +120,6 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
   for (const broken of checks.map((check) => check.missing())) if (broken) note(broken);
   return walked();
 }
-
-type VerifyArgs = { end: Position | null; seals: SealsAgainst };
-
-export const verify: LogScan<VerifyArgs, LogProgress, LogWalked | undefined> = (
-  { stored },
-  args,
-  { signal },
-) => walkLog({ stored, ...args, signal });
-
-export const verifyWhole = (
-  store: LogReader,
-  args: VerifyArgs,
-  signal?: AbortSignal,
-): AsyncGenerator<LogProgress, LogWalked | undefined> =>
-  scanLog(store, { module: import.meta.url, job: 'verify', args, signal });
 
 type SumsEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'event'> | UnreadableEvent;
 

@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { AuditDeps } from '../../audit/deps.ts';
 import { type Export, exportOfLog, headersOf, withManifest } from '../../audit/export.ts';
 import { createMerchantLookup } from '../../audit/merchants.ts';
-import { type KeptHead, verifyLogForms } from '../../audit/verification.ts';
+import { type KeptHead, verifyLog } from '../../audit/verification.ts';
 import { writeExport } from '../../cli/write-export.ts';
 import { GENESIS_HASH, hashOf, linkLog, logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
@@ -75,14 +75,8 @@ export const verifyOf = async (
 ) => {
   const { signal } = new AbortController();
   const readModels = { ...noReadModels, ...ownReadModels };
-  const deps = {
-    store,
-    readModels,
-    merchants: createMerchantLookup(store, readModels),
-    sealingKey,
-    keptHeads,
-  };
-  const result = await resultOf(verifyLogForms(deps, { only, known, signal }));
+  const deps = { store, readModels, sealingKey, keptHeads };
+  const result = await resultOf(verifyLog(deps, { only, known, signal }));
   if (result === undefined) throw new Error('the verification was broken off');
   return result;
 };
