@@ -9,8 +9,8 @@ import { breakAt, logIdOf } from '../shared/event-store/chain.ts';
 import { type Manifest, NOT_GOOD } from '../shared/event-store/manifest.ts';
 import type { Position, StoredForm } from '../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../shared/event-store/scan-log.ts';
+import type { SealsAgainst } from '../shared/event-store/seals.ts';
 import { type LogProgress, type LogWalked, walkLog } from '../shared/event-store/verify-log.ts';
-import type { SealsAgainst } from '../shared/event-store/verify-seals.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import {
   missingPayments,

@@ -15,9 +15,8 @@ import {
   manifestShape,
   NOT_GOOD,
 } from '../shared/event-store/manifest.ts';
-import { keyIdOf } from '../shared/event-store/seals.ts';
+import { keyIdOf, type SealsAgainst, sealsCheck } from '../shared/event-store/seals.ts';
 import { sumsOver } from '../shared/event-store/verify-log.ts';
-import { type SealsAgainst, sealsCheck } from '../shared/event-store/verify-seals.ts';
 import { isMoment } from '../shared/http/fields.ts';
 import { CommandFailed } from './output.ts';
 import { requireReadable } from './settings.ts';

@@ -25,7 +25,7 @@ import { StoreFileUnusable } from './errors.ts';
 import { isOfOther } from './fold-stream.ts';
 import type { Position, RecordedEvent, StoredForm, StoredForms, UnreadableEvent } from './port.ts';
 import { logPages, totalUpTo } from './scan-log.ts';
-import { type SealsAgainst, type SealsFound, sealsCheck } from './verify-seals.ts';
+import { type SealsAgainst, type SealsFound, sealsCheck } from './seals.ts';
 
 const PROGRESS_PAGES = 16;
 

@@ -11,8 +11,8 @@ import {
   rotationReason,
   SEAL_SLACK_EVENTS,
   sealReason,
+  sealsCheck,
 } from '../../shared/event-store/seals.ts';
-import { sealsCheck } from '../../shared/event-store/verify-seals.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 
