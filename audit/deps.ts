@@ -15,13 +15,13 @@ export type AuditDeps = {
   streams: Streams;
   /** `MAX_OPERATIONS_PER_PAYMENT` (gaps §18). */
   operationsMax: number;
-  /** The names of the provider that is set (ADR-0247); empty where unknown here. */
-  providers: readonly string[];
+  /** The names of the provider that is set (ADR-0247); left out where unknown here. */
+  providers?: readonly string[];
   /** Before the result of each verification of the whole log: what it named can be acknowledged. */
-  onVerified: (breaks: NamedBreaks, over: number[]) => Promise<void>;
-  /** Of the key whose seals are trusted, in base64url; undefined where this process has none. */
-  sealingKey: string | undefined;
-  keptHeads: () => HeadFile | undefined;
+  onVerified?: (breaks: NamedBreaks, over: number[]) => Promise<void>;
+  /** Of the key whose seals are trusted, in base64url; left out where this process has none. */
+  sealingKey?: string | undefined;
+  keptHeads?: () => HeadFile | undefined;
 };
 
 export const asLines = { [NDJSON]: z.string() };

@@ -137,7 +137,7 @@ export const AUDIT_PAYMENT_ROUTES = {
     request: { query: ExplainParameters, paymentId },
     responses: okJson(AuditExplanation),
     handle: async (deps, input, reply) => {
-      const { operationsMax, providers } = deps;
+      const { operationsMax, providers = [] } = deps;
       const found = await findHistory(deps, input, reply, 'EXPLAIN');
       if (found === undefined) return reply;
       const command = { ...input.query, operationsMax, providers };

@@ -159,7 +159,7 @@ export const removedFor = async (
   return { breaks };
 };
 
-type VerifyDeps = RemovedDeps & Partial<Pick<AuditDeps, 'sealingKey' | 'keptHeads' | 'onVerified'>>;
+type VerifyDeps = RemovedDeps & Pick<AuditDeps, 'sealingKey' | 'keptHeads' | 'onVerified'>;
 
 /**
  * Verifies the events that the log held at the start, and tells `onVerified` of a whole log. Undefined once

@@ -17,6 +17,7 @@ import {
   rejectMisfit,
   runSubscription,
   type Subscriber,
+  type Subscription,
 } from './subscription.ts';
 import { tracedProjection } from './traces.ts';
 
@@ -38,7 +39,7 @@ export type ProjectorOptions = {
 type Following = Pick<ProjectorOptions, 'store' | 'readModels' | 'running' | 'logger'> & {
   lease: Lease;
   projection: Projection;
-  freshness: Pick<Freshness, 'caughtUp' | 'lost'>;
+  freshness: Pick<Freshness, 'caughtUp' | 'lost' | 'isCaughtUp'>;
 };
 
 const subscriberOf = (own: Following): Subscriber => ({
@@ -65,6 +66,32 @@ const subscriberOf = (own: Following): Subscriber => ({
   },
   caughtUp: own.freshness.caughtUp,
 });
+
+type Parts = Following & {
+  subscription: Subscription;
+  watch: ReturnType<typeof watchCheckpoint>;
+  comparisons: ReturnType<typeof createComparisons>;
+};
+
+const statusOf = (parts: Omit<Parts, 'running'>) => {
+  const { lease, projection, subscription, freshness, watch, comparisons } = parts;
+  const { state, error, restarts } = subscription.status();
+  const { events, healed, parkings } = projection.counts();
+  const following = state === 'running' && !freshness.isCaughtUp() ? 'catching-up' : state;
+  const own = watch.fallingBehind() ? 'falling-behind' : following;
+  return {
+    state: lease.standingBy() ? 'standing-by' : own,
+    /** This projector's, or the stored one while it stands by. */
+    checkpoint: watch.checkpoint(),
+    caughtUp: freshness.isCaughtUp(),
+    stuck: watch.stuck(),
+    parked: watch.parked(),
+    differences: comparisons.differences(),
+    ...(error === undefined ? {} : { error }),
+    /** Since the start. `parkings` counts each time that a payment was parked. */
+    counts: { events, healed, parkings, restarts },
+  };
+};
 
 /** Throws LogMisfit. An engine out of reach is no error: the loop waits for it. */
 export const startProjector = async (options: ProjectorOptions) => {
@@ -107,24 +134,7 @@ export const startProjector = async (options: ProjectorOptions) => {
   return {
     /** Resolves at the first catch-up; pending while an engine is out of reach. */
     caughtUp: freshness.firstCaughtUp,
-    status: () => {
-      const { state, error, restarts } = subscription.status();
-      const { events, healed, parkings } = projection.counts();
-      const following = state === 'running' && !isCaughtUp() ? 'catching-up' : state;
-      const own = watch.fallingBehind() ? 'falling-behind' : following;
-      return {
-        state: lease.standingBy() ? 'standing-by' : own,
-        /** This projector's, or the stored one while it stands by. */
-        checkpoint: watch.checkpoint(),
-        caughtUp: isCaughtUp(),
-        stuck: watch.stuck(),
-        parked: watch.parked(),
-        differences: comparisons.differences(),
-        ...(error === undefined ? {} : { error }),
-        /** Since the start. `parkings` counts each time that a payment was parked. */
-        counts: { events, healed, parkings, restarts },
-      };
-    },
+    status: () => statusOf({ ...parts, freshness, watch, comparisons }),
     handedOver: lease.handedOver,
     waitForRevision,
     lag: watch.lag,

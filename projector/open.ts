@@ -9,12 +9,13 @@ import type { Config } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { noFiles } from '../shared/runtime/process-life.ts';
+import { TOPIC_PREFIX_DEFAULT } from '../shared/runtime/settings/table.ts';
 import type { DeliveryStore } from '../shared/webhooks/delivery-store/port.ts';
 import { openWebhookSecret } from '../shared/webhooks/signer.ts';
 import { type Projector, startProjector } from './compose.ts';
 import { openDeliverer } from './deliverer/open.ts';
 import type { Freshness } from './freshness.ts';
-import { openRelay, topicPrefixOf } from './relay/open-relay.ts';
+import { openRelay } from './relay/open-relay.ts';
 import { relayState, watchRelayMetrics } from './relay/status.ts';
 import { registerProjectorApi } from './routes.ts';
 import { openSealer } from './seals/open.ts';
@@ -97,7 +98,7 @@ export const openProjectorSide = async (options: {
       return { projection: await projectionState(projector), relay: relayState(relay), webhooks };
     },
     register: (app: FastifyInstance, authHooks: AuthHooks): void => {
-      const topicPrefix = topicPrefixOf(config);
+      const { topicPrefix = TOPIC_PREFIX_DEFAULT } = config.kafka ?? {};
       const over = { store, readModels, projector, relay, topicPrefix, verification, sealer };
       registerProjectorApi(app, authHooks, { ...over, sign: sealer.signManifest });
     },

@@ -1,6 +1,5 @@
 import { openKeyDocument } from '../../shared/key-document.ts';
 import type { Config } from '../../shared/runtime/config.ts';
-import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings/table.ts';
 import { isTracing } from '../../shared/runtime/tracing.ts';
 import type { Projector } from '../compose.ts';
 import { RelayOff } from '../errors.ts';
@@ -45,6 +44,3 @@ export const openRelay = async (options: OpenRelay): Promise<Relay> => {
     mayRun: () => projector.status().state !== 'standing-by',
   });
 };
-
-export const topicPrefixOf = ({ kafka }: Pick<Config, 'kafka'>): string =>
-  kafka?.topicPrefix ?? TOPIC_PREFIX_DEFAULT;

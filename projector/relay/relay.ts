@@ -15,7 +15,7 @@ import { oneAfterAnother } from '../../shared/runtime/scheduling.ts';
 import { RelayHalted, RelayNotReady, StandingBy } from '../errors.ts';
 import { type EventFeed, type Partitions, TOPICS } from '../event-feed/port.ts';
 import { createLag, type Lag } from '../lag.ts';
-import { misfitOf, runSubscription, type Subscription } from '../subscription.ts';
+import { misfitOf, runSubscription, type Subscriber, type Subscription } from '../subscription.ts';
 import { openOwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
 import { finishParked, overtake, type Retried, send, sendParked } from './publisher.ts';
 import type { RelayStatus } from './status.ts';
@@ -177,6 +177,29 @@ const retry = async (relay: Running, paymentId: string | undefined): Promise<Ret
   return sendParked(relay, ids.slice(0, RETRIED_MAX));
 };
 
+type InTurn = <T>(step: () => Promise<T>) => Promise<T>;
+
+const subscriberOf = (relay: Running, inTurn: InTurn): Subscriber => ({
+  start: async () => {
+    relay.allAcknowledged = false;
+    await waitForTurn(relay);
+    return inTurn(() => start(relay));
+  },
+  events: (events) => inTurn(() => deliver(relay, events)),
+  // The messages of before this start were sent again and acknowledged: now come the parked ones.
+  caughtUp: () =>
+    inTurn(async () => {
+      if (!relay.allAcknowledged) await sendParked(relay, idsOfParked(relay));
+      relay.allAcknowledged = true;
+    }),
+  halts: (error) => {
+    if (!(error instanceof RelayHalted)) return false;
+    const { message: reason } = error;
+    relay.logger.error({ reason }, 'relay halted: it cannot go on until an operator acts');
+    return true;
+  },
+});
+
 /** An engine out of reach is no error: the relay waits for it. */
 export const startRelay = (options: RelayOptions): Relay => {
   const { store, feed, checkpoint: document, logger, backOff } = options;
@@ -184,7 +207,7 @@ export const startRelay = (options: RelayOptions): Relay => {
   const { checkpoint, mayRun, waitsMs, stopping } = relay;
   const turns = oneAfterAnother();
 
-  const inTurn = <T>(step: () => Promise<T>): Promise<T> =>
+  const inTurn: InTurn = (step) =>
     turns(() =>
       step().catch((error: unknown) => {
         relay.allAcknowledged = false;
@@ -192,31 +215,8 @@ export const startRelay = (options: RelayOptions): Relay => {
       }),
     );
 
-  const subscription = runSubscription({
-    store,
-    logger,
-    backOff,
-    subscriber: {
-      start: async () => {
-        relay.allAcknowledged = false;
-        await waitForTurn(relay);
-        return inTurn(() => start(relay));
-      },
-      events: (events) => inTurn(() => deliver(relay, events)),
-      // The messages of before this start were sent again and acknowledged: now come the parked ones.
-      caughtUp: () =>
-        inTurn(async () => {
-          if (!relay.allAcknowledged) await sendParked(relay, idsOfParked(relay));
-          relay.allAcknowledged = true;
-        }),
-      halts: (error) => {
-        if (!(error instanceof RelayHalted)) return false;
-        const { message: reason } = error;
-        logger.error({ reason }, 'relay halted: it cannot go on until an operator acts');
-        return true;
-      },
-    },
-  });
+  const subscriber = subscriberOf(relay, inTurn);
+  const subscription = runSubscription({ store, logger, backOff, subscriber });
 
   // The turn is lost without an event of the log: from then on the other relay's checkpoint counts.
   const watch = setInterval(() => {

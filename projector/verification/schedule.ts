@@ -51,8 +51,11 @@ export const startVerification = (options: VerificationOptions) => {
   let noted: Promise<unknown> = Promise.resolve();
   let cancel = (): void => undefined;
 
-  const note = (breaks: NamedBreaks, over: Faults['over']): Promise<CheckResult> =>
-    noteVerification({ record, logger, metrics }, breaks, over);
+  const note = (breaks: NamedBreaks, over: Faults['over']): Promise<CheckResult> => {
+    const noting = noteVerification({ record, logger, metrics }, breaks, over);
+    noted = noting;
+    return noting;
+  };
 
   const run = async (): Promise<void> => {
     if (!mayRun()) return;
@@ -104,10 +107,7 @@ export const startVerification = (options: VerificationOptions) => {
   return {
     status: record.now,
     /** The result of a verification on request. */
-    note: async (breaks: NamedBreaks, over: Faults['over']): Promise<void> => {
-      noted = note(breaks, over);
-      await noted;
-    },
+    note: async (...found: Parameters<typeof note>): Promise<void> => void (await note(...found)),
     /** Also by another process: false for a break that the last verification did not name. */
     hasNamed: async (broken: Parameters<typeof breakKeyOf>[0]): Promise<boolean> => {
       await record.load();

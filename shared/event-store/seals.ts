@@ -188,6 +188,26 @@ const CUT =
 const breakOfSeals = ({ position }: SealedHead, reason: string) =>
   breakAt({ position, stream: SEALS_STREAM, revision: 0 }, reason);
 
+/** Whether the heads that were kept outside the log are met in it. */
+const keptHeadsCheck = ({ sealed, last }: HeadFile) => {
+  let sealedIsThere = sealed === undefined;
+  let lastIsThere = last === undefined;
+  return {
+    meetSeal: (head: SealedHead): void => {
+      sealedIsThere ||= sealed !== undefined && isSameHead(head, sealed);
+    },
+    reasonFor: ({ position, logHash }: Form): string | undefined => {
+      if (position !== last?.position) return undefined;
+      lastIsThere = true;
+      return logHash === last.logHash ? undefined : NOT_KEPT;
+    },
+    missing: () => {
+      if (!sealedIsThere && sealed !== undefined) return breakOfSeals(sealed, STRIPPED);
+      return lastIsThere || last === undefined ? undefined : breakOfSeals(last, CUT);
+    },
+  };
+};
+
 /**
  * Takes every event in order. Each seal covers a place after the seal before it and at most
  * SEAL_SLACK_EVENTS back (ADR-0114): a copy would hide that later ones were taken out.
@@ -200,11 +220,9 @@ export const sealsCheck = (against: SealsAgainst) => {
   /** The gap to the next seal counts from here, also from a misfit; undefined once named. */
   let gapFrom: number | undefined;
   const { publicKey: trusted } = against;
-  const { sealed: kept, last: keptLast } = against.kept ?? {};
+  const kept = keptHeadsCheck(against.kept ?? {});
   const keys = new Set<string>();
   let first: { form: Form; key: string } | undefined;
-  let keptIsThere = kept === undefined;
-  let lastIsThere = keptLast === undefined;
 
   const eventsAfter = (): number => (last === undefined ? read : read - last.sealedNth - 1);
 
@@ -220,7 +238,7 @@ export const sealsCheck = (against: SealsAgainst) => {
     const { before, after } = keysOf(event);
     const sealed = recent.find(({ position }) => position === seal.position);
     gapFrom = read;
-    keptIsThere ||= kept !== undefined && isSameHead(seal, kept);
+    kept.meetSeal(seal);
     const fit = { log: against.log, publicKey: last?.key, logHash: sealed?.logHash };
     const reason = sealEventReason(event, fit);
     if (reason !== undefined || sealed === undefined) return reason;
@@ -232,12 +250,6 @@ export const sealsCheck = (against: SealsAgainst) => {
     gapFrom = sealed.nth;
     seals += 1;
     return undefined;
-  };
-
-  const keptReason = ({ position, logHash }: Form): string | undefined => {
-    if (position !== keptLast?.position) return undefined;
-    lastIsThere = true;
-    return logHash === keptLast.logHash ? undefined : NOT_KEPT;
   };
 
   const unknownKey = () => {
@@ -265,13 +277,9 @@ export const sealsCheck = (against: SealsAgainst) => {
       const { position, logHash } = form;
       recent[(read - 1) % SEAL_SLACK_EVENTS] = { position, logHash, nth: read };
       // Always looked at: it notes that the kept head has come.
-      const otherThanKept = keptReason(form);
+      const otherThanKept = kept.reasonFor(form);
       return reason ?? gapReason() ?? otherThanKept;
     },
-    missing: () => {
-      if (!keptIsThere && kept !== undefined) return breakOfSeals(kept, STRIPPED);
-      if (!lastIsThere && keptLast !== undefined) return breakOfSeals(keptLast, CUT);
-      return unknownKey();
-    },
+    missing: () => kept.missing() ?? unknownKey(),
   };
 };
