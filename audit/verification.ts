@@ -190,11 +190,12 @@ export async function* verifyLog(
   if (isWhole) await tellOf(deps, breaks, events, found);
   const isComparable = breaks.count > 0 || found?.notComparable === undefined;
   const finding = isComparable ? findingOf(breaks) : 'NOT_COMPARABLE';
-  const { guarantee } = store.stored;
+  const guarantee = isWhole ? store.stored.guarantee : 'stream';
   return {
     ok: finding === 'INTACT',
     finding,
-    guarantee: isWhole ? guaranteeOf(guarantee, sealed.seals > 0) : 'stream',
+    // Where the store keeps no chain over the log, its seals cover it as far as they reach.
+    guarantee: guarantee === 'stream' && sealed.seals > 0 ? 'sealed' : guarantee,
     merchantId: only,
     events,
     head: headOf(last),
@@ -219,7 +220,3 @@ const tellOf = async (
   // Only a verification against as late a head clears a difference from one.
   await onVerified?.(breaks, [events, isProven ? Number(kept.position) || 1 : 0]);
 };
-
-/** Where the store keeps no chain over the log, its seals cover it as far as they reach. */
-const guaranteeOf = (guarantee: 'log' | 'stream', isSealed: boolean) =>
-  guarantee === 'stream' && isSealed ? 'sealed' : guarantee;

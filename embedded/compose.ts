@@ -62,15 +62,6 @@ const inStepWith =
     return () => behind;
   };
 
-const watchCommits = (metrics: Metrics, engine: { commits(): number | undefined }): void => {
-  let commitsSeen = 0;
-  metrics.beforeScrape(() => {
-    const commits = engine.commits() ?? commitsSeen;
-    metrics.appendBatches.inc(commits - commitsSeen);
-    commitsSeen = commits;
-  });
-};
-
 const watchFolder = (metrics: Metrics, { dataDir, eventStoreDbUrl }: Config): void =>
   metrics.beforeScrape(async () => {
     const { bavail, bsize } = await statfs(dataDir);
@@ -124,7 +115,6 @@ const openSides = async (
     identities,
     provider: wrapProvider(provider),
   });
-  watchCommits(metrics, engine);
   watchFolder(metrics, config);
   return { ...own, engine, readModels, projection, commands, provider };
 };

@@ -1,7 +1,7 @@
 /** Chooses drivers by the settings; a server's client is loaded only where it is used, for its cost. */
 import { AppendOutcomeUnknown, StoreUnavailable } from './event-store/errors.ts';
-import type { EventStore, Position } from './event-store/port.ts';
-import { openSqliteEventStore } from './event-store/sqlite/event-store.ts';
+import type { EventStore } from './event-store/port.ts';
+import { openSqliteEventStore, type SqliteEventStore } from './event-store/sqlite/event-store.ts';
 import type { ReadModels } from './read-models/port.ts';
 import { openSqliteReadModels } from './read-models/sqlite/read-models.ts';
 import type { Config } from './runtime/config.ts';
@@ -52,19 +52,10 @@ const tracedReadModels = (readModels: ReadModels, system: string): ReadModels =>
   const { get, search } = readModels;
   return {
     ...readModels,
-    get: (...asked) => withSpan(spanOf(system, 'get', 'read payment'), () => get(...asked)),
-    search: (...asked) =>
-      withSpan(spanOf(system, 'search', 'search payments'), () => search(...asked)),
+    get: (...args) => withSpan(spanOf(system, 'get', 'read payment'), () => get(...args)),
+    search: (...args) =>
+      withSpan(spanOf(system, 'search', 'search payments'), () => search(...args)),
   };
-};
-
-export type OpenedStore = {
-  store: EventStore;
-  shared: boolean;
-  lastPosition(): Position | null;
-  /** Group commits since the start; undefined for a server. */
-  commits(): number | undefined;
-  ping(): Promise<void>;
 };
 
 type DriverOptions = {
@@ -75,30 +66,32 @@ type DriverOptions = {
   onFatal(error: Error): void;
 };
 
+/** Group commits of a file. */
+const countCommits = (
+  { commits }: SqliteEventStore,
+  { appendBatches, beforeScrape }: Pick<Metrics, 'appendBatches' | 'beforeScrape'>,
+): void => {
+  let seen = 0;
+  beforeScrape(() => {
+    appendBatches.inc(commits() - seen);
+    seen = commits();
+  });
+};
+
 /** A server may still be out of reach. Throws StoreUnavailable for a file that cannot be used. */
-export const openEventStore = async (
-  options: DriverOptions & { metrics: Pick<Metrics, 'appendFailures'> },
-): Promise<OpenedStore> => {
+export const openEventStore = async (options: DriverOptions & { metrics: Metrics }) => {
   const { config, log, fileOf, onFatal, metrics } = options;
-  if (config.eventStoreDbUrl !== undefined) {
+  const { eventStoreDbUrl: url } = config;
+  if (url !== undefined) {
     const { openEventStoreDb } = await import('./event-store/eventstoredb/event-store.ts');
-    const store = await openEventStoreDb({ url: config.eventStoreDbUrl, logger: log });
-    return {
-      store: watchedStore(store, 'eventstoredb', metrics),
-      shared: true,
-      lastPosition: () => null,
-      commits: () => undefined,
-      ping: () => store.ping(),
-    };
+    const own = await openEventStoreDb({ url, logger: log });
+    const store = watchedStore(own, 'eventstoredb', metrics);
+    return { store, shared: true, lastPosition: () => null, ping: own.ping };
   }
-  const store = await openSqliteEventStore({ file: fileOf('events.sqlite'), logger: log, onFatal });
-  return {
-    store: watchedStore(store, 'sqlite', metrics),
-    shared: false,
-    lastPosition: () => store.lastPosition(),
-    commits: () => store.commits(),
-    ping: () => store.ping(),
-  };
+  const own = await openSqliteEventStore({ file: fileOf('events.sqlite'), logger: log, onFatal });
+  countCommits(own, metrics);
+  const store = watchedStore(own, 'sqlite', metrics);
+  return { store, shared: false, lastPosition: own.lastPosition, ping: own.ping };
 };
 
 /** A server may still be out of reach. `secrets`: the idempotency secret, then the earlier one. */

@@ -3,7 +3,7 @@ import { type Config, configOf, type TokenKeys } from './config.ts';
 import { effectiveSettings } from './settings/effective.ts';
 import { pathOf, type Report, readJson, readText, withSecretFiles } from './settings/files.ts';
 import { type Merchants, readMerchantAccounts, readMerchants } from './settings/merchants.ts';
-import { engineProblems, misspelt, modeProblems, tokenProblems } from './settings/problems.ts';
+import { misspelt, settingProblems } from './settings/problems.ts';
 import { type Mode, type ParsedSettings, parseSettings } from './settings/table.ts';
 
 const isPublicKey = (key: unknown): key is Record<string, unknown> =>
@@ -50,15 +50,13 @@ const deepFreeze = <T>(value: T): T => {
 
 /** The config, beside all that is wrong between the settings and with the files that they name. */
 const configFrom = (mode: Mode, parsed: ParsedSettings) => {
-  const problems = engineProblems(parsed);
+  const problems = settingProblems(mode, parsed);
   const reportFor =
     (name: string): Report =>
     (problem) =>
       void problems.push({ of: [name], line: `${name} ${problem}` });
   const kafkaCa = kafkaCaOf(parsed, reportFor('KAFKA_CA_FILE'));
-  problems.push(...tokenProblems(parsed));
   const keys = keysOf(parsed, reportFor('JWT_JWKS_FILE'));
-  problems.push(...modeProblems(mode, parsed));
   const ofMerchants = reportFor('MERCHANTS_FILE');
   const merchants = readMerchants(parsed.MERCHANTS_FILE, ofMerchants);
   const accounts = accountsOf(parsed, merchants, ofMerchants);

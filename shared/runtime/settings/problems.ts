@@ -136,18 +136,6 @@ const kafkaRules = (parsed: ParsedSettings): SettingRule[] => {
   ];
 };
 
-export const engineProblems = (parsed: ParsedSettings): SettingProblem[] => {
-  const { EVENTSTOREDB_URL: url } = parsed;
-  const addressProblems = url === undefined ? [] : eventStoreAddressProblems(url);
-  return problemsIn([
-    ...addressProblems.map((problem): SettingRule => [true, 'EVENTSTOREDB_URL', problem]),
-    ...providerRules(parsed),
-    ...stripeRules(parsed),
-    ...plaintextRules(parsed),
-    ...kafkaRules(parsed),
-  ]);
-};
-
 const KEY_SOURCES = ['JWT_SECRET', 'JWT_JWKS_URL', 'JWT_JWKS_FILE'] as const;
 
 const algorithmsAllowed = (parsed: ParsedSettings): string[] => {
@@ -156,7 +144,7 @@ const algorithmsAllowed = (parsed: ParsedSettings): string[] => {
   return hasPublicKeys ? PUBLIC_KEY_ALGORITHMS : [LOCAL_KEY_ALGORITHM];
 };
 
-export const tokenProblems = (parsed: ParsedSettings): SettingProblem[] => {
+const tokenRules = (parsed: ParsedSettings): SettingRule[] => {
   const { JWT_ISSUER: issuer, JWT_AUDIENCE: audience } = parsed;
   const sources = KEY_SOURCES.filter((name) => parsed[name] !== undefined);
   const allowed = algorithmsAllowed(parsed);
@@ -166,12 +154,12 @@ export const tokenProblems = (parsed: ParsedSettings): SettingProblem[] => {
   const isByUrl = parsed.JWT_JWKS_URL !== undefined;
   const ofThese = `must be of ${allowed.join(', ')} with these keys`;
   const byUrl = 'must be set with JWT_JWKS_URL';
-  return problemsIn([
+  return [
     [sources.length > 1, sources.join(', '), 'must not be set together', ...sources],
     [isWrong, 'JWT_ALGORITHMS', ofThese, ...KEY_SOURCES],
     [isByUrl && issuer === undefined, 'JWT_ISSUER', byUrl, 'JWT_JWKS_URL'],
     [isByUrl && audience === undefined, 'JWT_AUDIENCE', byUrl, 'JWT_JWKS_URL'],
-  ]);
+  ];
 };
 
 /** The embedded mode has defaults for these; several processes must be given each. */
@@ -206,10 +194,17 @@ const secretRules = (mode: Mode, parsed: ParsedSettings): SettingRule[] => {
   ];
 };
 
-export const modeProblems = (mode: Mode, parsed: ParsedSettings): SettingProblem[] => {
-  const { RATE_LIMIT_BURST: burst, RATE_LIMIT_PER_SECOND: rate } = parsed;
+export const settingProblems = (mode: Mode, parsed: ParsedSettings): SettingProblem[] => {
+  const { EVENTSTOREDB_URL: url, RATE_LIMIT_BURST: burst, RATE_LIMIT_PER_SECOND: rate } = parsed;
+  const addressProblems = url === undefined ? [] : eventStoreAddressProblems(url);
   const least = 'must be at least 1 when RATE_LIMIT_PER_SECOND is set';
   return problemsIn([
+    ...addressProblems.map((problem): SettingRule => [true, 'EVENTSTOREDB_URL', problem]),
+    ...providerRules(parsed),
+    ...stripeRules(parsed),
+    ...plaintextRules(parsed),
+    ...kafkaRules(parsed),
+    ...tokenRules(parsed),
     [burst === 0 && rate > 0, 'RATE_LIMIT_BURST', least, 'RATE_LIMIT_PER_SECOND'],
     ...distributedRules(mode, parsed),
     ...secretRules(mode, parsed),
