@@ -106,8 +106,8 @@ const keptHeadCheck = (kept: KeptHead | undefined, scope: Scope) => {
 
 export type VerifiedScope = {
   /** The one merchant whose events are verified; undefined: all. */
-  only: string | undefined;
-  known: KeptHead | undefined;
+  only?: string | undefined;
+  known?: KeptHead | undefined;
   signal: AbortSignal;
 };
 

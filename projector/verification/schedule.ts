@@ -60,8 +60,8 @@ export const startVerification = (options: VerificationOptions) => {
   const run = async (): Promise<void> => {
     if (!mayRun()) return;
     try {
-      const scope = { only: undefined, known: undefined, signal: stopping.signal };
-      const { breaks, events } = (await resultOf(verifyLog(options, scope))) ?? {};
+      const { signal } = stopping;
+      const { breaks, events } = (await resultOf(verifyLog(options, { signal }))) ?? {};
       if (breaks === undefined || events === undefined) return;
       const { faults } = await note(breaks, [events, 0]);
       if (faults.count === 0) logger.info({ events }, 'event log verified');

@@ -40,7 +40,7 @@ describe('scans of a SQLite log', () => {
   const verify = (signal = new AbortController().signal) => {
     const { checkFile: _, ...stored } = store.stored;
     const deps = { store: { ...store, stored }, readModels: noReadModels };
-    return resultOf(verifyLog(deps, { only: undefined, known: undefined, signal }));
+    return resultOf(verifyLog(deps, { signal }));
   };
   const exported = (from = store) => exportTexts({ store: from, readModels }, exportArgs);
   const linesOf = async (texts: AsyncIterable<string>): Promise<number> => {
