@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { LogMisfit, SealFileRefused } from '../projector/errors.ts';
+import { AppliedLogMisfit, LogMisfit, SealFileRefused } from '../projector/errors.ts';
 import { LEDGER_VERSION } from '../providers/simulator/ledger.ts';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import { SCHEMA_VERSION } from '../shared/event-store/sqlite/schema.ts';
@@ -165,10 +165,6 @@ const takeLock = (folder: string): FileLock => {
 const isAboutAFile = (error: Error): boolean =>
   'syscall' in error || 'errcode' in error || error instanceof ReadModelsUnavailable;
 
-/** A person verifies before anything is done about it. */
-const IS_DAMAGE =
-  /the event log (is damaged|ends before|has other events)|malformed|not a database/;
-
 /** Turns an error about a file of the folder into a DataFolderRefused; returns any other as it is. */
 export const asDataFolderRefused = <E>(error: E, folder: string): E | DataFolderRefused => {
   if (!(error instanceof Error) || error instanceof DataFolderRefused) return error;
@@ -176,7 +172,8 @@ export const asDataFolderRefused = <E>(error: E, folder: string): E | DataFolder
   if (error instanceof SealFileRefused) return error;
   // These messages already name the file or the checkpoint, and what is wrong with it.
   if (error instanceof StoreFileUnusable || error instanceof LogMisfit) {
-    const next = IS_DAMAGE.test(error.message) ? `; next: payments verify --data ${folder}` : '';
+    const isDamaged = 'isDamaged' in error ? error.isDamaged : error instanceof AppliedLogMisfit;
+    const next = isDamaged ? `; next: payments verify --data ${folder}` : '';
     return new DataFolderRefused(`DATA_DIR: ${error.message}${next}`);
   }
   return isAboutAFile(error) ? unusable(`a file in ${folder}`, error, folder) : error;

@@ -10,6 +10,11 @@ export class LogMisfit extends Error {
   override name = 'LogMisfit';
 }
 
+/** The log lacks events that the read models have applied, or has others in their place. */
+export class AppliedLogMisfit extends LogMisfit {
+  override name = 'AppliedLogMisfit';
+}
+
 /** A file of the seals; `message` begins with the setting that names another one. */
 export class SealFileRefused extends LogMisfit {
   override name = 'SealFileRefused';

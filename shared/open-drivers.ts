@@ -3,8 +3,8 @@
 import type { DeliveryStore } from '../webhooks/store/port.ts';
 import { sqliteDeliveries } from '../webhooks/store/sqlite.ts';
 import { AppendOutcomeUnknown, StoreUnavailable } from './event-store/errors.ts';
-import type { EventStore, Position } from './event-store/port.ts';
-import { openSqliteEventStore } from './event-store/sqlite/event-store.ts';
+import type { EventStore } from './event-store/port.ts';
+import { openSqliteEventStore, type SqliteEventStore } from './event-store/sqlite/event-store.ts';
 import type { ReadModels } from './read-models/port.ts';
 import { openSqliteReadModels } from './read-models/sqlite/read-models.ts';
 import type { Config } from './runtime/config.ts';
@@ -20,32 +20,43 @@ const spanOf = (system: string, operation: string, name: string) => ({
   attributes: { 'db.system.name': system, 'db.operation.name': operation },
 });
 
-const tracedStore = (store: EventStore, system: string): EventStore => ({
-  ...store,
-  append: (stream, expected, events) =>
+/** Counts the appends that failed, or whose outcome is unknown; makes spans where there are traces. */
+const watchedStore = (
+  store: EventStore,
+  system: string,
+  { appendFailures }: Pick<Metrics, 'appendFailures'>,
+): EventStore => {
+  const { append, readStream } = store;
+  const appendTraced: EventStore['append'] = (stream, ...batch) =>
     withSpan(spanOf(system, 'append', `append ${familyOf(stream)}`), () =>
-      store.append(stream, expected, events),
-    ),
-  readStream: (stream) =>
-    withSpan(spanOf(system, 'read', `read ${familyOf(stream)}`), () => store.readStream(stream)),
-});
+      append(stream, ...batch),
+    );
+  const appended = isTracing() ? appendTraced : append;
+  const counted = (error: unknown): never => {
+    if (error instanceof StoreUnavailable || error instanceof AppendOutcomeUnknown)
+      appendFailures.inc();
+    throw error;
+  };
+  return {
+    ...store,
+    append: (...batch) => appended(...batch).catch(counted),
+    ...(isTracing() && {
+      readStream: (stream) =>
+        withSpan(spanOf(system, 'read', `read ${familyOf(stream)}`), () => readStream(stream)),
+    }),
+  };
+};
 
 /** Spans around the calls that a request waits for. */
-const tracedReadModels = (readModels: ReadModels, system: string): ReadModels => ({
-  ...readModels,
-  get: (paymentId, merchantId) =>
-    withSpan(spanOf(system, 'get', 'read payment'), () => readModels.get(paymentId, merchantId)),
-  search: (search, limit) =>
-    withSpan(spanOf(system, 'search', 'search payments'), () => readModels.search(search, limit)),
-});
-
-export type OpenedStore = {
-  store: EventStore;
-  shared: boolean;
-  lastPosition(): Position | null;
-  /** Group commits since the start; undefined for a server. */
-  commits(): number | undefined;
-  ping(): Promise<void>;
+const tracedReadModels = (readModels: ReadModels, system: string): ReadModels => {
+  if (!isTracing()) return readModels;
+  const { get, search } = readModels;
+  return {
+    ...readModels,
+    get: (...args) => withSpan(spanOf(system, 'get', 'read payment'), () => get(...args)),
+    search: (...args) =>
+      withSpan(spanOf(system, 'search', 'search payments'), () => search(...args)),
+  };
 };
 
 type DriverOptions = {
@@ -56,50 +67,32 @@ type DriverOptions = {
   onFatal(error: Error): void;
 };
 
-const withSpans = <T>(traced: (own: T, system: string) => T, own: T, system: string): T =>
-  isTracing() ? traced(own, system) : own;
-
-/** Counts the appends that failed, or whose outcome is unknown. */
-const withFailuresCounted = (
-  store: EventStore,
-  { appendFailures }: Pick<Metrics, 'appendFailures'>,
-): EventStore => ({
-  ...store,
-  append: async (...batch) => {
-    try {
-      return await store.append(...batch);
-    } catch (error) {
-      if (error instanceof StoreUnavailable || error instanceof AppendOutcomeUnknown)
-        appendFailures.inc();
-      throw error;
-    }
-  },
-});
+/** Group commits of a file. */
+const countCommits = (
+  { commits }: SqliteEventStore,
+  { appendBatches, beforeScrape }: Pick<Metrics, 'appendBatches' | 'beforeScrape'>,
+): void => {
+  let seen = 0;
+  beforeScrape(() => {
+    appendBatches.inc(commits() - seen);
+    seen = commits();
+  });
+};
 
 /** A server may still be out of reach. Throws StoreUnavailable for a file that cannot be used. */
-export const openEventStore = async (
-  options: DriverOptions & { metrics: Pick<Metrics, 'appendFailures'> },
-): Promise<OpenedStore> => {
+export const openEventStore = async (options: DriverOptions & { metrics: Metrics }) => {
   const { config, log, fileOf, onFatal, metrics } = options;
-  if (config.eventStoreDbUrl !== undefined) {
+  const { eventStoreDbUrl: url } = config;
+  if (url !== undefined) {
     const { openEventStoreDb } = await import('./event-store/eventstoredb/event-store.ts');
-    const store = await openEventStoreDb({ url: config.eventStoreDbUrl, logger: log });
-    return {
-      store: withFailuresCounted(withSpans(tracedStore, store, 'eventstoredb'), metrics),
-      shared: true,
-      lastPosition: () => null,
-      commits: () => undefined,
-      ping: () => store.ping(),
-    };
+    const own = await openEventStoreDb({ url, logger: log });
+    const store = watchedStore(own, 'eventstoredb', metrics);
+    return { store, shared: true, lastPosition: () => null, ping: own.ping };
   }
-  const store = await openSqliteEventStore({ file: fileOf('events.sqlite'), logger: log, onFatal });
-  return {
-    store: withFailuresCounted(withSpans(tracedStore, store, 'sqlite'), metrics),
-    shared: false,
-    lastPosition: () => store.lastPosition(),
-    commits: () => store.commits(),
-    ping: () => store.ping(),
-  };
+  const own = await openSqliteEventStore({ file: fileOf('events.sqlite'), logger: log, onFatal });
+  countCommits(own, metrics);
+  const store = watchedStore(own, 'sqlite', metrics);
+  return { store, shared: false, lastPosition: own.lastPosition, ping: own.ping };
 };
 
 /** A server may still be out of reach. `secrets`: the idempotency secret, then the earlier one. */
@@ -111,11 +104,11 @@ export const openReadModels = async (
   if (config.mongoUrl === undefined) {
     const file = fileOf('read-models.sqlite');
     const readModels = await openSqliteReadModels({ file, secrets, logger: log });
-    return withSpans(tracedReadModels, readModels, 'sqlite');
+    return tracedReadModels(readModels, 'sqlite');
   }
   const { openMongoReadModels } = await import('./read-models/mongodb/read-models.ts');
   const readModels = await openMongoReadModels({ url: config.mongoUrl, secrets });
-  return withSpans(tracedReadModels, readModels, 'mongodb');
+  return tracedReadModels(readModels, 'mongodb');
 };
 
 /** `fileOf` gives a path in the data folder, and is not called for a server. */

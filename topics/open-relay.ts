@@ -3,7 +3,6 @@ import { RelayOff } from '../projector/errors.ts';
 import { tracedFeed } from '../projector/traces.ts';
 import { openKeyDocument } from '../shared/read-models/key-document.ts';
 import type { Config } from '../shared/runtime/config.ts';
-import { TOPIC_PREFIX_DEFAULT } from '../shared/runtime/settings/table.ts';
 import { isTracing } from '../shared/runtime/tracing.ts';
 import { type Relay, type RelayOptions, startRelay } from './relay.ts';
 import type { RelayStatus } from './status.ts';
@@ -45,6 +44,3 @@ export const openRelay = async (options: OpenRelay): Promise<Relay> => {
     mayRun: () => projector.status().state !== 'standing-by',
   });
 };
-
-export const topicPrefixOf = ({ kafka }: Pick<Config, 'kafka'>): string =>
-  kafka?.topicPrefix ?? TOPIC_PREFIX_DEFAULT;

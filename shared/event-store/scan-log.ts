@@ -10,9 +10,9 @@ import type { LogReader, Position, StoredForm, StoredForms } from './port.ts';
 export type LogScan<A, Y, R> = (log: LogReader, args: A, tools: ScanTools) => Scanned<Y, R>;
 
 const asPromised = (error: unknown): unknown => {
-  const { code, name, message } = Object(error);
+  const { code, name, message, isDamaged } = Object(error);
   if (error instanceof StoreUnavailable) return error;
-  if (code === 'EVENT_STORE_FILE_UNUSABLE') return new StoreFileUnusable(message);
+  if (code === 'EVENT_STORE_FILE_UNUSABLE') return new StoreFileUnusable(message, isDamaged);
   const isUnavailable = code === 'EVENT_STORE_UNAVAILABLE' || name === 'ScanThreadEnded';
   return isUnavailable ? new StoreUnavailable(message) : error;
 };

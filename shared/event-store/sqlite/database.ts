@@ -40,7 +40,13 @@ export type AppendOutcome =
  */
 type FailureKind = 'busy' | 'full' | 'damaged' | 'fatal' | 'unusable';
 /** `unknown`: the failed commit may turn out to be stored after a restart. */
-export type Failure = { kind: FailureKind; message: string; unknown: boolean };
+export type Failure = {
+  kind: FailureKind;
+  message: string;
+  unknown: boolean;
+  /** As in StoreFileUnusable. */
+  isDamaged?: boolean;
+};
 
 /** Call 0: the start, with the last position; -1: a failure that ends no call. */
 export type Reply = { call: number; value: unknown } | { call: number; failure: Failure };
@@ -81,9 +87,10 @@ export function failureOf(error: unknown, committing: boolean): Failure {
   if (code === SQLITE_FULL || code === SQLITE_IOERR_WRITE)
     return { kind: 'full', message, unknown: false };
   if ((code & 0xff) === SQLITE_BUSY) return { kind: 'busy', message, unknown: false };
-  if (isDamage(error) && !committing) return { kind: 'damaged', message, unknown: false };
+  const isDamaged = isDamage(error);
+  if (isDamaged && !committing) return { kind: 'damaged', message, unknown: false, isDamaged };
   // After a failed fsync the pages may or may not be on the disk, and a second fsync may lie.
-  return { kind: 'fatal', message, unknown: committing };
+  return { kind: 'fatal', message, unknown: committing, isDamaged };
 }
 
 /** Throws Error, and SQLite's errors, for a file that cannot be used. */

@@ -47,8 +47,10 @@ export async function openSqliteEventStore(
   const { met, onDamage } = watchDamage(logger);
   const thread = await startThread(
     { file, maxPages },
-    ({ message }) =>
-      onFatal?.(new StoreFileUnusable(message.includes(file) ? message : `${file}: ${message}`)),
+    ({ message, isDamaged }) =>
+      onFatal?.(
+        new StoreFileUnusable(message.includes(file) ? message : `${file}: ${message}`, isDamaged),
+      ),
     met,
   );
   const tail = liveTail(thread.openedAt);

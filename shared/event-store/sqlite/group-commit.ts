@@ -23,9 +23,9 @@ import type { Handlers } from './worker.ts';
 /** A group's leftovers are garbage at once: more than 16 MB in all spares nothing (ADR-0112). */
 const MEMORY = { maxYoungGenerationSizeMb: 24 };
 
-const portError = ({ failure: { kind }, message }: Failed): StoreUnavailable =>
+const portError = ({ failure: { kind, isDamaged }, message }: Failed): StoreUnavailable =>
   kind === 'unusable' || kind === 'damaged'
-    ? new StoreFileUnusable(message)
+    ? new StoreFileUnusable(message, isDamaged)
     : new StoreUnavailable(message);
 
 type PendingCall = { resolve: (value: never) => void; reject: (error: Failed) => void };

@@ -137,8 +137,9 @@ const openLog = ({ file, isLive }: LogFile) => {
       if (error instanceof StoreUnavailable) throw error;
       const message = `${address}: ${reasonOf(error)} (SQLite error ${codeOf(error)})`;
       // A live file may only be busy.
-      throw isDamage(error) || !isLive
-        ? new StoreFileUnusable(message)
+      const isDamaged = isDamage(error);
+      throw isDamaged || !isLive
+        ? new StoreFileUnusable(message, isDamaged)
         : new StoreUnavailable(message);
     }
   };

@@ -2,8 +2,9 @@
 import { statSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { orElse, reasonOf } from '../../runtime/error-text.ts';
-import { movePages, versionOf, withoutSync } from '../../runtime/sqlite.ts';
+import { isDamage, movePages, versionOf, withoutSync } from '../../runtime/sqlite.ts';
 import { breakAt, describeBreak, LOG_START, type LogEnd, storedCheck } from '../chain.ts';
+import { StoreFileUnusable } from '../errors.ts';
 import type { StoredForm } from '../port.ts';
 import {
   type AppendJob,
@@ -36,7 +37,7 @@ async function verifyTail({ storedFrom }: Statements, reads: Reads, end: number)
   const position = Math.max(0, end - TAIL_EVENTS);
   const { logHash } = position === 0 ? LOG_START : (reads.hashAt(position) ?? {});
   if (logHash === undefined)
-    throw new Error(`the event log is damaged: position ${position} is missing`);
+    throw new StoreFileUnusable(`the event log is damaged: position ${position} is missing`, true);
   // Not the whole stream: that of the seals grows for ever.
   const before = async ({ stream, revision }: StoredForm) =>
     storedFrom(stream, revision - 2, 1).filter((one) => one.revision === revision - 1);
@@ -44,7 +45,10 @@ async function verifyTail({ storedFrom }: Statements, reads: Reads, end: number)
   for (const form of reads.readAll(position, end, TAIL_EVENTS)) {
     const reason = await check(form);
     if (reason !== undefined)
-      throw new Error(`the event log is damaged at ${describeBreak(breakAt(form, reason))}`);
+      throw new StoreFileUnusable(
+        `the event log is damaged at ${describeBreak(breakAt(form, reason))}`,
+        true,
+      );
   }
 }
 
@@ -58,7 +62,8 @@ async function open() {
     return { database, statements, reads, end };
   } catch (error) {
     const message = `${file}: ${reasonOf(error)}`;
-    reply({ call: 0, failure: { kind: 'unusable', message, unknown: false } });
+    const isDamaged = isDamage(error) || error instanceof StoreFileUnusable;
+    reply({ call: 0, failure: { kind: 'unusable', message, unknown: false, isDamaged } });
     return process.exit();
   }
 }
