@@ -5,6 +5,8 @@
 import { z } from 'zod';
 import type { KeyDocument } from '../shared/read-models/key-document.ts';
 import { orElse } from '../shared/runtime/error-text.ts';
+import type { Logger } from '../shared/runtime/log.ts';
+import type { Metrics } from '../shared/runtime/metrics.ts';
 import {
   breakKeyOf,
   changesIn,
@@ -164,4 +166,34 @@ export const openCheckRecord = (document: KeyDocument, nowMs: () => number = Dat
       await saving;
     },
   };
+};
+
+export type VerificationNotes = {
+  record: ReturnType<typeof openCheckRecord>;
+  logger: Pick<Logger, 'error'>;
+  metrics: Pick<Metrics, 'logBroken' | 'chainLastOk' | 'chainBreaks'>;
+};
+
+/** Keeps what a verification of the whole log found, with a line of its first change. Never throws. */
+export const noteVerification = async (
+  { record, logger, metrics }: VerificationNotes,
+  breaks: NamedBreaks,
+  over: Faults['over'],
+): Promise<CheckResult> => {
+  const result = resultOfBreaks(breaks, over);
+  if (result.broken !== undefined) {
+    const { position, stream, revision, reason } = result.broken;
+    logger.error(
+      { position, stream, revision, reason },
+      'the event log is not as it was written: change nothing, and see docs/runbook.md, LOG_BROKEN',
+    );
+  }
+  const saved = record.note(result);
+  // A break that a signed manifest showed stands although the log's own chain is whole.
+  const isWhole = record.now().standing === undefined;
+  metrics.logBroken.set(isWhole ? 0 : 1);
+  if (isWhole) metrics.chainLastOk.set(Math.floor(Date.now() / 1000));
+  else metrics.chainBreaks.inc();
+  await saved;
+  return result;
 };

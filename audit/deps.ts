@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { EventStore } from '../shared/event-store/port.ts';
-import type { Principal } from '../shared/http/auth/principal.ts';
 import { EVENT_STREAM, NDJSON, type Streams } from '../shared/http/server/streams.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { Recorder } from './access-recorder.ts';
@@ -16,18 +15,14 @@ export type AuditDeps = {
   streams: Streams;
   /** `MAX_OPERATIONS_PER_PAYMENT` (gaps §18). */
   operationsMax: number;
-  /** The names of the provider that is set (ADR-0247); empty where unknown here. */
-  providers: readonly string[];
+  /** The names of the provider that is set (ADR-0247); left out where unknown here. */
+  providers?: readonly string[];
   /** Before the result of each verification of the whole log: what it named can be acknowledged. */
-  onVerified: (breaks: NamedBreaks, over: number[]) => Promise<void>;
-  /** Of the key whose seals are trusted, in base64url; undefined where this process has none. */
-  sealingKey: string | undefined;
-  keptHeads: () => HeadFile | undefined;
+  onVerified?: (breaks: NamedBreaks, over: number[]) => Promise<void>;
+  /** Of the key whose seals are trusted, in base64url; left out where this process has none. */
+  sealingKey?: string | undefined;
+  keptHeads?: () => HeadFile | undefined;
 };
-
-/** Undefined where the actor may see every merchant's events. */
-export const onlyOf = ({ merchantId }: Principal): string | undefined =>
-  merchantId === '*' ? undefined : merchantId;
 
 export const asLines = { [NDJSON]: z.string() };
 export const asEvents = { [EVENT_STREAM]: z.string() };

@@ -2,12 +2,13 @@
 import type { FastifyReply } from 'fastify';
 import { logIdOf } from '../shared/event-store/chain.ts';
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
+import { onlyOf } from '../shared/http/auth/principal.ts';
 import { type RoutesOf, routeWith } from '../shared/http/route.ts';
 import { inTurn } from '../shared/http/server/shares.ts';
 import { NDJSON } from '../shared/http/server/streams.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import { onError } from '../shared/runtime/error-text.ts';
-import { type AuditDeps, asLines, onlyOf } from './deps.ts';
+import { type AuditDeps, asLines } from './deps.ts';
 import {
   breakLine,
   COMPLETENESS_HEADER,

@@ -9,7 +9,7 @@ import {
   type RecordedPaymentEvent,
 } from '../shared/event-store/fold-stream.ts';
 import type { LogEvent, RecordedEvent, StoredForm } from '../shared/event-store/port.ts';
-import type { Principal } from '../shared/http/auth/principal.ts';
+import { onlyOf, type Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';
 import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
@@ -19,7 +19,7 @@ import { mapInSlices } from '../shared/runtime/scheduling.ts';
 import type { Access } from './access-recorder.ts';
 import { unreadableReason } from './breaks.ts';
 import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from './contract.ts';
-import { type AuditDeps, onlyOf } from './deps.ts';
+import type { AuditDeps } from './deps.ts';
 import { whyOf } from './event-words.ts';
 import { sumsOver } from './verify-log.ts';
 
@@ -77,7 +77,7 @@ const endBreak = (forms: readonly StoredForm[], known = -1): AuditBreak | undefi
 const removalOf = ({ store }: HistoryDeps, stream: string): Promise<string | undefined> =>
   store.lastRevision(stream).then(
     () => undefined,
-    onError(StreamNotWhole, ({ message }) => message.replace(`${stream}: `, '')),
+    onError(StreamNotWhole, ({ why }) => why),
   );
 
 /** The history of a payment that the log lacks; undefined for none. */

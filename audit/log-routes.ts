@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { logIdOf } from '../shared/event-store/chain.ts';
 import { readControl } from '../shared/event-store/control-stream.ts';
+import { onlyOf } from '../shared/http/auth/principal.ts';
 import { JSON_TYPE } from '../shared/http/errors.ts';
 import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import { inTurn, whenGone } from '../shared/http/server/shares.ts';
@@ -17,7 +18,7 @@ import { isSealEvent } from '../shared/payment/events.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import { resultOf } from '../shared/runtime/jobs.ts';
 import { AuditLogPage, AuditVerification } from './contract.ts';
-import { type AuditDeps, asEvents, asLines, onlyOf } from './deps.ts';
+import { type AuditDeps, asEvents, asLines } from './deps.ts';
 import { beginLogRead, exportOfLog, hasSeals, sendExport } from './export.ts';
 import { rejectBusy, sendLive } from './live.ts';
 import { eventText, pageText, pastEvents } from './log.ts';
@@ -31,27 +32,10 @@ import {
   VerifyParameters,
 } from './parameters.ts';
 import { keysOf } from './seals/seals.ts';
-import { type KeptHead, type LogVerification, verifyLogForms } from './verification.ts';
+import { type KeptHead, type VerifiedScope, verifyLog } from './verification.ts';
 
-async function* verification(deps: AuditDeps, options: LogVerification) {
-  const result = yield* verifyLogForms(deps, options);
-  // The streams of one merchant prove nothing about the whole log.
-  if (result?.breaks === undefined || options.only !== undefined) return result;
-  const { keptHead: kept, breaks, events } = result;
-  const isComparable = kept !== undefined && kept.notComparable === undefined;
-  const isProven = isComparable && kept.signature === 'GOOD';
-  // A head whose origin is not proved must not declare the log broken to all (gaps §25).
-  if (isComparable && !kept.found && !isProven) return result;
-  // Only a verification against as late a head clears a difference from one.
-  await deps.onVerified(breaks, [events, isProven ? Number(kept.position) || 1 : 0]);
-  return result;
-}
-
-async function* verificationTexts(
-  deps: AuditDeps,
-  options: LogVerification,
-): AsyncGenerator<string> {
-  const steps = verification(deps, options);
+async function* verificationTexts(deps: AuditDeps, scope: VerifiedScope): AsyncGenerator<string> {
+  const steps = verifyLog(deps, scope);
   let step = await steps.next();
   for (; step.done !== true; step = await steps.next()) yield serverSent('progress', step.value);
   if (step.value !== undefined) yield serverSent('result', step.value);
@@ -59,16 +43,16 @@ async function* verificationTexts(
 
 const verify = async (
   deps: AuditDeps,
-  options: Omit<LogVerification, 'signal'>,
+  scope: Omit<VerifiedScope, 'signal'>,
   reply: FastifyReply,
 ): Promise<FastifyReply> => {
   if (accepts(reply, EVENT_STREAM)) {
-    const source = (signal: AbortSignal) => verificationTexts(deps, { ...options, signal });
+    const source = (signal: AbortSignal) => verificationTexts(deps, { ...scope, signal });
     return deps.streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
   }
   const leaving = new AbortController();
   whenGone(reply.raw, () => leaving.abort());
-  const result = await resultOf(verification(deps, { ...options, signal: leaving.signal }));
+  const result = await resultOf(verifyLog(deps, { ...scope, signal: leaving.signal }));
   return result === undefined
     ? rejectBusy(reply, 'the verification was aborted')
     : sendJson(reply, result);
@@ -143,8 +127,8 @@ export const AUDIT_LOG_ROUTES = {
         return rejectPlace(reply, error, `position ${NO_EVENTS_POSITION}`);
       }
       await deps.record(reply.request, { action: 'VERIFY_LOG' });
-      const options = { only: onlyOf(principal), known };
-      return (await inTurn('verifications', reply, () => verify(deps, options, reply))) ?? reply;
+      const scope = { only: onlyOf(principal), known };
+      return (await inTurn('verifications', reply, () => verify(deps, scope, reply))) ?? reply;
     },
   }),
 } satisfies Partial<RoutesOf<'audit', AuditDeps>>;

@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
+import { onlyOf } from '../shared/http/auth/principal.ts';
 import { cursorOf, type Place, placeOf } from '../shared/http/cursor.ts';
 import { reject } from '../shared/http/errors.ts';
 import { NoParameters } from '../shared/http/fields.ts';
@@ -18,7 +19,7 @@ import {
   AuditTimeline,
   AuditVerification,
 } from './contract.ts';
-import { type AuditDeps, asLines, onlyOf } from './deps.ts';
+import { type AuditDeps, asLines } from './deps.ts';
 import { explain, explainBroken } from './explain.ts';
 import { exportOfPayment, sendExport } from './export.ts';
 import { findHistory, foldProven, timelineOf } from './history.ts';
@@ -136,7 +137,7 @@ export const AUDIT_PAYMENT_ROUTES = {
     request: { query: ExplainParameters, paymentId },
     responses: okJson(AuditExplanation),
     handle: async (deps, input, reply) => {
-      const { operationsMax, providers } = deps;
+      const { operationsMax, providers = [] } = deps;
       const found = await findHistory(deps, input, reply, 'EXPLAIN');
       if (found === undefined) return reply;
       const command = { ...input.query, operationsMax, providers };

@@ -35,9 +35,6 @@ export type RemovedStreams = {
   missing?: string[];
 };
 
-const withoutName = ({ message }: Error, stream: string): string =>
-  message.replace(`${stream}: `, '');
-
 /** Undefined where the store holds the stream from its first event up to `known`. */
 const whyNotWhole = async (
   { store }: Pick<RemovalDeps, 'store'>,
@@ -50,7 +47,7 @@ const whyNotWhole = async (
     const last = events.at(-1)?.revision ?? (await store.lastRevision(stream)) ?? -1;
     return last < known ? notHeld(known, last) : undefined;
   } catch (error) {
-    if (error instanceof StreamNotWhole) return withoutName(error, stream);
+    if (error instanceof StreamNotWhole) return error.why;
     // An event that cannot be read is there, and the verification of the log looks at it.
     if (error instanceof UnreadableStream) return undefined;
     throw error;
@@ -89,7 +86,7 @@ async function* eachMissing({ store, readModels }: RemovalDeps, signal: AbortSig
       let removed: string | undefined;
       const last = await store.lastRevision(stream).catch((error: unknown) => {
         if (!(error instanceof StreamNotWhole || error instanceof StoreFileUnusable)) throw error;
-        removed = withoutName(error, stream);
+        removed = error instanceof StreamNotWhole ? error.why : error.message;
         return null;
       });
       const isMissing = row !== undefined && row.revision > (last ?? -1);

@@ -9,10 +9,8 @@ import { AUDIT_LOG_ROUTES } from './log-routes.ts';
 import { createMerchantLookup } from './merchants.ts';
 import { AUDIT_PAYMENT_ROUTES } from './payment-routes.ts';
 
-type AuditApi = Pick<AuditDeps, 'store' | 'readModels' | 'operationsMax'> &
-  Partial<Pick<AuditDeps, 'providers' | 'onVerified' | 'record' | 'sealingKey' | 'keptHeads'>> & {
-    limits?: StreamLimits;
-  };
+type AuditApi = Omit<AuditDeps, 'merchants' | 'streams' | 'record'> &
+  Partial<Pick<AuditDeps, 'record'>> & { limits?: StreamLimits };
 
 export const AUDIT_ROUTES: RoutesOf<'audit', AuditDeps> = joinRoutes(
   AUDIT_PAYMENT_ROUTES,
@@ -39,12 +37,6 @@ export const registerAuditApi = (
   authHooks: AuthHooks,
   { limits, ...api }: AuditApi,
 ): void => {
-  registerRoutes(app, authHooks, AUDIT_ROUTES, {
-    providers: [],
-    onVerified: async () => undefined,
-    sealingKey: undefined,
-    keptHeads: () => undefined,
-    ...api,
-    ...openReading(app, api, limits),
-  });
+  const reading = openReading(app, api, limits);
+  registerRoutes(app, authHooks, AUDIT_ROUTES, { ...api, ...reading });
 };

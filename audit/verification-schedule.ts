@@ -1,7 +1,5 @@
 /** Verifies the log soon after the start and at an interval, and has the read models compared (gaps §28). */
 
-import { logIdOf } from '../shared/event-store/chain.ts';
-import type { EventStore, LogReader } from '../shared/event-store/port.ts';
 import { type KeyDocument, openKeyDocument } from '../shared/read-models/key-document.ts';
 import {
   jittered,
@@ -14,57 +12,34 @@ import type { Config } from '../shared/runtime/config.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import { resultOf } from '../shared/runtime/jobs.ts';
 import type { Logger } from '../shared/runtime/log.ts';
-import type { Metrics } from '../shared/runtime/metrics.ts';
-import { breakKeyOf, judgeBreaks, type NamedBreaks } from './breaks.ts';
+
+import { breakKeyOf, type NamedBreaks } from './breaks.ts';
 import {
   type CheckResult,
   type Faults,
+  noteVerification,
   openCheckRecord,
   parseCheckRecord,
-  resultOfBreaks,
+  type VerificationNotes,
 } from './check-record.ts';
-import { type RemovalDeps, removedStreams } from './removed-streams.ts';
-import type { HeadFile } from './seals/seals.ts';
-import { logBreak, verifyWhole } from './verify-log.ts';
+import { verifyLog } from './verification.ts';
 
 /** A start has other work, and many processes start at once. */
 const FIRST_MS = 600_000;
 
 const LOOK_MS = 30_000;
 
-type VerificationOptions = {
-  store: LogReader & Pick<EventStore, 'claimMeta' | 'subscribe'>;
-  readModels: RemovalDeps['readModels'];
-  /** Left out where this process trusts no key. */
-  sealingKey?: string | undefined;
-  keptHeads?: (() => HeadFile | undefined) | undefined;
+type VerificationOptions = Parameters<typeof verifyLog>[0] & {
   document: KeyDocument;
   everyMs: number;
   mayRun(): boolean;
   /** Of the read models; it is not waited for. */
   compare?(): void;
   logger: Logger;
-  metrics: Pick<Metrics, 'chainVerified' | 'chainWas'>;
+  metrics: VerificationNotes['metrics'];
   startTimer?: StartTimer;
   nowMs?(): number;
   lookMs?: number;
-};
-
-/** Undefined when aborted. Throws StoreUnavailable. */
-const verifyOnce = async (
-  { store, readModels, sealingKey, keptHeads }: VerificationOptions,
-  signal: AbortSignal,
-) => {
-  // First, because a stream that it names takes no event from then on.
-  const inFile = (await store.stored.checkFile?.(signal)) ?? [];
-  const kept = keptHeads?.();
-  const seals = { log: await logIdOf(store), publicKey: sealingKey, kept };
-  const walked = await resultOf(verifyWhole(store, { end: await store.end(), seals }, signal));
-  if (walked === undefined) return undefined;
-  const isChained = store.stored.guarantee === 'log';
-  const beside = isChained ? inFile : (await removedStreams({ store, readModels }, signal)).breaks;
-  if (signal.aborted) return undefined;
-  return { events: walked.events, breaks: judgeBreaks(walked.breaks, beside) };
 };
 
 /** Reads only the kept results before the first run. */
@@ -77,23 +52,20 @@ export const startVerification = (options: VerificationOptions) => {
   let noted: Promise<unknown> = Promise.resolve();
   let cancel = (): void => undefined;
 
-  const note = async (breaks: NamedBreaks, over: Faults['over']): Promise<CheckResult> => {
-    const result = resultOfBreaks(breaks, over);
-    if (result.broken !== undefined) logBreak(logger, result.broken);
-    const saved = record.note(result);
-    // A break that a signed manifest showed stands although the log's own chain is whole.
-    metrics.chainVerified(record.now().standing === undefined);
-    await saved;
-    return result;
+  const note = (breaks: NamedBreaks, over: Faults['over']): Promise<CheckResult> => {
+    const noting = noteVerification({ record, logger, metrics }, breaks, over);
+    noted = noting;
+    return noting;
   };
 
   const run = async (): Promise<void> => {
     if (!mayRun()) return;
     try {
-      const walked = await verifyOnce(options, stopping.signal);
-      if (walked === undefined) return;
-      const { faults } = await note(walked.breaks, [walked.events, 0]);
-      if (faults.count === 0) logger.info({ events: walked.events }, 'event log verified');
+      const { signal } = stopping;
+      const { breaks, events } = (await resultOf(verifyLog(options, { signal }))) ?? {};
+      if (breaks === undefined || events === undefined) return;
+      const { faults } = await note(breaks, [events, 0]);
+      if (faults.count === 0) logger.info({ events }, 'event log verified');
     } catch (error) {
       // A stop ends the check of the file.
       if (stopping.signal.aborted) return;
@@ -112,7 +84,8 @@ export const startVerification = (options: VerificationOptions) => {
   const look = async (): Promise<void> => {
     await record.load();
     const { lastOkMs, standing } = record.now();
-    metrics.chainWas({ lastOkMs, isBroken: standing !== undefined });
+    metrics.logBroken.set(standing === undefined ? 0 : 1);
+    metrics.chainLastOk.set(Math.floor(lastOkMs / 1000));
   };
 
   const begin = async (): Promise<void> => {
@@ -135,10 +108,7 @@ export const startVerification = (options: VerificationOptions) => {
   return {
     status: record.now,
     /** The result of a verification on request. */
-    note: async (breaks: NamedBreaks, over: Faults['over']): Promise<void> => {
-      noted = note(breaks, over);
-      await noted;
-    },
+    note: async (...found: Parameters<typeof note>): Promise<void> => void (await note(...found)),
     /** Also by another process: false for a break that the last verification did not name. */
     hasNamed: async (broken: Parameters<typeof breakKeyOf>[0]): Promise<boolean> => {
       await record.load();

@@ -3,14 +3,20 @@
 import { breakAt, logIdOf } from '../shared/event-store/chain.ts';
 import type { LogJob, Position, StoredForm } from '../shared/event-store/port.ts';
 import { scanLog } from '../shared/event-store/scan-log.ts';
-import { findingOf, judgeBreaks, type LogBreak } from './breaks.ts';
+import type { ReadModelsReader } from '../shared/read-models/port.ts';
+import { findingOf, judgeBreaks, type LogBreak, type LogBreaks } from './breaks.ts';
 import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import type { History } from './history.ts';
 import { type Manifest, NOT_GOOD } from './manifest.ts';
 import { createMerchantLookup, type MerchantDocuments, merchantCalls } from './merchants.ts';
-import { missingPayments, type RemovedStreams, removedStreams } from './removed-streams.ts';
-import type { SealsAgainst } from './seals/verify-seals.ts';
+import {
+  missingPayments,
+  type RemovalDeps,
+  type RemovedStreams,
+  removedStreams,
+} from './removed-streams.ts';
+import type { SealsAgainst } from './seals/seals.ts';
 import { type LogProgress, type LogWalked, walkLog } from './verify-log.ts';
 
 const headOf = (form: StoredForm | undefined): AuditVerification['head'] => {
@@ -94,9 +100,10 @@ const keptHeadCheck = (kept: KeptHead | undefined, scope: Scope) => {
   };
 };
 
-export type LogVerification = {
-  only: string | undefined;
-  known: KeptHead | undefined;
+export type VerifiedScope = {
+  /** The one merchant whose events are verified; undefined: all. */
+  only?: string | undefined;
+  known?: KeptHead | undefined;
   signal: AbortSignal;
 };
 
@@ -118,17 +125,16 @@ export const verifyWithHead: LogJob<
   MerchantDocuments
 > = async function* ({ stored }, { end, only, logId, known, seals }, { signal, calls }) {
   const kept = keptHeadCheck(known, { logId, only });
-  const merchants = createMerchantLookup({ stored }, calls);
-  const isOwn = async (form: StoredForm) => (await merchants.ofForm(form)) === only;
-  const includes = only === undefined ? {} : { includes: isOwn };
-  const walked = yield* walkLog({ stored, seals, ...includes, beside: kept, end, signal });
+  const merchants = only !== undefined && createMerchantLookup({ stored }, calls);
+  const isOwn = async (form: StoredForm) => merchants && (await merchants.ofForm(form)) === only;
+  const includes = merchants ? isOwn : undefined;
+  const walked = yield* walkLog({ stored, seals, includes, beside: kept, end, signal });
   return walked && { ...walked, keptHead: kept.result() };
 };
 
-type RemovedDeps = Pick<AuditDeps, 'store' | 'readModels' | 'merchants'>;
-
-const isOf = async ({ merchants }: RemovedDeps, { stream }: LogBreak, only: string) =>
-  (await merchants.of({ stream, revision: 1, position: '', unreadable: '' })) === only;
+type RemovedDeps = Pick<AuditDeps, 'store'> & {
+  readModels: RemovalDeps['readModels'] & Pick<ReadModelsReader, 'getAny'>;
+};
 
 /** Removed streams, as one merchant or an auditor of all may see them. Throws StoreUnavailable. */
 export const removedFor = async (
@@ -144,22 +150,31 @@ export const removedFor = async (
   }
   const removed = await removedStreams(deps, signal);
   if (only === undefined) return removed;
+  const merchants = createMerchantLookup(deps.store, deps.readModels);
   const breaks: LogBreak[] = [];
-  for (const broken of removed.breaks) if (await isOf(deps, broken, only)) breaks.push(broken);
+  for (const broken of removed.breaks) {
+    const place = { stream: broken.stream, revision: 1, position: '', unreadable: '' };
+    if ((await merchants.of(place)) === only) breaks.push(broken);
+  }
   return { breaks };
 };
 
-/** Verifies the events that the log held at the start. Undefined once `signal` aborts. Throws StoreUnavailable. */
-export async function* verifyLogForms(
-  deps: Pick<AuditDeps, 'store' | 'readModels' | 'merchants' | 'sealingKey' | 'keptHeads'>,
-  { only, known, signal }: LogVerification,
+type VerifyDeps = RemovedDeps & Pick<AuditDeps, 'sealingKey' | 'keptHeads' | 'onVerified'>;
+
+/**
+ * Verifies the events that the log held at the start, and tells `onVerified` of a whole log. Undefined once
+ * `signal` aborts. Throws StoreUnavailable.
+ */
+export async function* verifyLog(
+  deps: VerifyDeps,
+  { only, known, signal }: VerifiedScope,
 ): AsyncGenerator<LogProgress, AuditVerification | undefined> {
   const { store, sealingKey: publicKey } = deps;
-  const guarantee = only === undefined ? store.stored.guarantee : 'stream';
+  const isWhole = only === undefined;
   const logId = await logIdOf(store);
   // The file is all merchants'. First, because a stream that it names takes no event from then on.
-  const inFile = only === undefined ? ((await store.stored.checkFile?.(signal)) ?? []) : [];
-  const kept = only === undefined ? deps.keptHeads() : undefined;
+  const inFile = isWhole ? ((await store.stored.checkFile?.(signal)) ?? []) : [];
+  const kept = isWhole ? deps.keptHeads?.() : undefined;
   const seals = { log: logId, publicKey, kept };
   const args: AuditVerifyArgs = { end: await store.end(), only, logId, known, seals };
   const given = { calls: merchantCalls(deps), signal };
@@ -170,8 +185,11 @@ export async function* verifyLogForms(
   // Nothing is known of a look that was broken off.
   if (signal.aborted) return undefined;
   const breaks = judgeBreaks(met, [...removed.breaks, ...inFile]);
+  // The streams of one merchant prove nothing about the whole log.
+  if (isWhole) await tellOf(deps, breaks, events, found);
   const isComparable = breaks.count > 0 || found?.notComparable === undefined;
   const finding = isComparable ? findingOf(breaks) : 'NOT_COMPARABLE';
+  const guarantee = isWhole ? store.stored.guarantee : 'stream';
   return {
     ok: finding === 'INTACT',
     finding,
@@ -184,6 +202,20 @@ export async function* verifyLogForms(
     breaks,
     missingPayments: removed.missing,
     keptHead: found,
-    sealed: only === undefined ? sealed : undefined,
+    sealed: isWhole ? sealed : undefined,
   };
 }
+
+const tellOf = async (
+  { onVerified }: VerifyDeps,
+  breaks: LogBreaks,
+  events: number,
+  kept: KeptHeadFound | undefined,
+): Promise<void> => {
+  const isComparable = kept !== undefined && kept.notComparable === undefined;
+  const isProven = isComparable && kept.signature === 'GOOD';
+  // A head whose origin is not proved must not declare the log broken to all (gaps §25).
+  if (isComparable && !kept.found && !isProven) return;
+  // Only a verification against as late a head clears a difference from one.
+  await onVerified?.(breaks, [events, isProven ? Number(kept.position) || 1 : 0]);
+};

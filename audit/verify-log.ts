@@ -13,20 +13,17 @@ import { decode, decodeParsed, isReadable, unreadableAt } from '../shared/event-
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import { isOfOther } from '../shared/event-store/fold-stream.ts';
 import type {
-  LogJob,
-  LogReader,
   Position,
   RecordedEvent,
   StoredForm,
   StoredForms,
   UnreadableEvent,
 } from '../shared/event-store/port.ts';
-import { logPages, scanLog, totalUpTo } from '../shared/event-store/scan-log.ts';
+import { logPages, totalUpTo } from '../shared/event-store/scan-log.ts';
 import { isPaymentEvent } from '../shared/payment/events.ts';
 import { paymentOf } from '../shared/payment/payment-events.ts';
 import { addSums, type PaymentSums } from '../shared/payment/sums.ts';
 import { jsonFieldsOf } from '../shared/runtime/json.ts';
-import type { Logger } from '../shared/runtime/log.ts';
 import { slicesOf } from '../shared/runtime/scheduling.ts';
 import {
   type BreaksMet,
@@ -35,18 +32,9 @@ import {
   meetBreaks,
   unreadableReason,
 } from './breaks.ts';
-import { type SealsAgainst, type SealsFound, sealsCheck } from './seals/verify-seals.ts';
+import { type SealsAgainst, type SealsFound, sealsCheck } from './seals/seals.ts';
 
 const PROGRESS_PAGES = 16;
-
-export const logBreak = (
-  logger: Pick<Logger, 'error'>,
-  { position, stream, revision, reason }: LogBreak,
-): void =>
-  logger.error(
-    { position, stream, revision, reason },
-    'the event log is not as it was written: change nothing, and see docs/runbook.md, LOG_BROKEN',
-  );
 
 /** Takes every event in order; `missing` is asked for at the end. */
 type LogCheck = {
@@ -58,7 +46,7 @@ type LogWalk = {
   stored: StoredForms;
   seals?: SealsAgainst;
   /** Left out: every event, by the chain that the store keeps over them. */
-  includes?: (form: StoredForm) => Promise<boolean>;
+  includes?: ((form: StoredForm) => Promise<boolean>) | undefined;
   beside?: LogCheck;
   end: Position | null;
   signal: AbortSignal;
@@ -139,21 +127,6 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
   for (const broken of checks.map((check) => check.missing())) if (broken) note(broken);
   return walked();
 }
-
-type VerifyArgs = { end: Position | null; seals: SealsAgainst };
-
-export const verifyLog: LogJob<VerifyArgs, LogProgress, LogWalked | undefined> = (
-  { stored },
-  args,
-  { signal },
-) => walkLog({ stored, ...args, signal });
-
-export const verifyWhole = (
-  store: LogReader,
-  args: VerifyArgs,
-  signal?: AbortSignal,
-): AsyncGenerator<LogProgress, LogWalked | undefined> =>
-  scanLog(store, verifyLog, args, { signal, calls: {} });
 
 type SumsEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'event'> | UnreadableEvent;
 

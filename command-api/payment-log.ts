@@ -78,7 +78,8 @@ const isIntentOf = (
 
 export const notInLog = (paymentId: string): StreamNotWhole =>
   new StreamNotWhole(
-    `payment ${paymentId}: it was seen before, and the log does not have it whole`,
+    `payment ${paymentId}`,
+    'it was seen before, and the log does not have it whole',
   );
 
 export type Executed =

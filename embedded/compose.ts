@@ -65,15 +65,6 @@ const inStepWith =
     return () => behind;
   };
 
-const watchCommits = (metrics: Metrics, engine: { commits(): number | undefined }): void => {
-  let commitsSeen = 0;
-  metrics.beforeScrape(() => {
-    const commits = engine.commits() ?? commitsSeen;
-    metrics.appendBatches.inc(commits - commitsSeen);
-    commitsSeen = commits;
-  });
-};
-
 const watchFolder = (metrics: Metrics, { dataDir, eventStoreDbUrl }: Config): void =>
   metrics.beforeScrape(async () => {
     const { bavail, bsize } = await statfs(dataDir);
@@ -94,13 +85,12 @@ const openSides = async (
   const { readModels: wrapReadModels = asItIs } = wrappers;
   const metrics = createMetrics();
   const drivers = { config, log, fileOf: folder.path, onFatal, newThread };
-  const { store: ownStore, ...engine } = await openEventStore({ ...drivers, metrics });
+  const engine = await openEventStore({ ...drivers, metrics });
   const secrets = secretsOf(config, config.idempotencySecret ?? (await idempotencySecret(folder)));
   const identities = createIdentities(secrets);
-  const checked = await withCheckedSecret(ownStore, identities, onFatal);
-  const freshness = trackFreshness(wrapStore(checked));
-  // Wrapped once: every append of this process goes through it.
-  const { store } = freshness;
+  const freshness = trackFreshness();
+  const checked = await withCheckedSecret(engine.store, identities, onFatal);
+  const store = freshness.tracked(wrapStore(checked));
   const opened = wrapReadModels(await openReadModels(drivers, secrets));
   const readModels = searchedOnceFilled(opened, store);
   const deliveries = await openDeliveries(drivers);
@@ -129,7 +119,6 @@ const openSides = async (
     identities,
     provider: wrapProvider(provider),
   });
-  watchCommits(metrics, engine);
   watchFolder(metrics, config);
   return { ...own, engine, readModels, projection, commands, provider };
 };

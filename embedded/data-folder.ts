@@ -29,7 +29,7 @@ import {
   SERVICE_LOCK,
   takeFileLock,
 } from '../shared/runtime/private-files.ts';
-import { LogMisfit } from '../shared/subscription/errors.ts';
+import { AppliedLogMisfit, LogMisfit } from '../shared/subscription/errors.ts';
 
 /** Our files begin with these, up to a dot. */
 const OWN = [
@@ -166,10 +166,6 @@ const takeLock = (folder: string): FileLock => {
 const isAboutAFile = (error: Error): boolean =>
   'syscall' in error || 'errcode' in error || error instanceof ReadModelsUnavailable;
 
-/** A person verifies before anything is done about it. */
-const IS_DAMAGE =
-  /the event log (is damaged|ends before|has other events)|malformed|not a database/;
-
 /** Turns an error about a file of the folder into a DataFolderRefused; returns any other as it is. */
 export const asDataFolderRefused = <E>(error: E, folder: string): E | DataFolderRefused => {
   if (!(error instanceof Error) || error instanceof DataFolderRefused) return error;
@@ -177,7 +173,8 @@ export const asDataFolderRefused = <E>(error: E, folder: string): E | DataFolder
   if (error instanceof SealFileRefused) return error;
   // These messages already name the file or the checkpoint, and what is wrong with it.
   if (error instanceof StoreFileUnusable || error instanceof LogMisfit) {
-    const next = IS_DAMAGE.test(error.message) ? `; next: payments verify --data ${folder}` : '';
+    const isDamaged = 'isDamaged' in error ? error.isDamaged : error instanceof AppliedLogMisfit;
+    const next = isDamaged ? `; next: payments verify --data ${folder}` : '';
     return new DataFolderRefused(`DATA_DIR: ${error.message}${next}`);
   }
   return isAboutAFile(error) ? unusable(`a file in ${folder}`, error, folder) : error;

@@ -12,6 +12,7 @@ import {
   rejectMisfit,
   runSubscription,
   type Subscriber,
+  type Subscription,
 } from '../shared/subscription/subscription.ts';
 import { createComparisons } from './comparisons.ts';
 import { type Freshness, trackFreshness } from './freshness.ts';
@@ -26,7 +27,7 @@ export type ProjectorOptions = {
   logger: Logger;
   /** Carries the log hash where the store keeps none (ADR-0033). */
   running?: RunningHash | undefined;
-  /** Set where this process appends as well, through `freshness.store`. */
+  /** Set where this process appends as well, through `freshness.tracked`. */
   freshness?: Freshness;
   backOff?: BackOff;
   /** How often it looks for a checkpoint that stands still, and for wiped read models. */
@@ -35,56 +36,79 @@ export type ProjectorOptions = {
   leaseMs?: number;
 };
 
-const subscriberOf = (
-  { logger, ...engines }: Pick<ProjectorOptions, 'store' | 'readModels' | 'running' | 'logger'>,
-  lease: Lease,
-  projection: Projection,
-  caughtUp: () => void,
-): Subscriber => ({
+type Following = Pick<ProjectorOptions, 'store' | 'readModels' | 'running' | 'logger'> & {
+  lease: Lease;
+  projection: Projection;
+  freshness: Pick<Freshness, 'caughtUp' | 'lost' | 'isCaughtUp'>;
+};
+
+const subscriberOf = (own: Following): Subscriber => ({
   start: async () => {
-    engines.running?.leave();
+    const { running, lease, projection, freshness } = own;
+    running?.leave();
     await lease.take();
+    lease.lost().addEventListener('abort', freshness.lost);
     const from = await projection.start();
-    await rejectMisfit(engines, from);
-    await engines.running?.follow(from);
+    await rejectMisfit(own, from);
+    await running?.follow(from);
     return from;
   },
+  until: own.lease.lost,
   events: async (events) => {
-    const next = engines.running?.next(events);
-    await projection.events(next?.events ?? events);
+    const next = own.running?.next(events);
+    await own.projection.events(next?.events ?? events);
     next?.taken();
   },
   removal: async (stream) => {
     const paymentId = paymentOf(stream);
-    if (paymentId !== undefined) return projection.removal(paymentId);
-    logger.error({ stream }, 'a stream of the event log was deleted or cut, or may have been');
+    if (paymentId !== undefined) return own.projection.removal(paymentId);
+    own.logger.error({ stream }, 'a stream of the event log was deleted or cut, or may have been');
   },
-  caughtUp,
+  caughtUp: own.freshness.caughtUp,
 });
+
+type Parts = Following & {
+  subscription: Subscription;
+  watch: ReturnType<typeof watchCheckpoint>;
+  comparisons: ReturnType<typeof createComparisons>;
+};
+
+const statusOf = (parts: Omit<Parts, 'running'>) => {
+  const { lease, projection, subscription, freshness, watch, comparisons } = parts;
+  const { state, error, restarts } = subscription.status();
+  const { events, healed, parkings } = projection.counts();
+  const following = state === 'running' && !freshness.isCaughtUp() ? 'catching-up' : state;
+  const own = watch.fallingBehind() ? 'falling-behind' : following;
+  return {
+    state: lease.standingBy() ? 'standing-by' : own,
+    /** This projector's, or the stored one while it stands by. */
+    checkpoint: watch.checkpoint(),
+    caughtUp: freshness.isCaughtUp(),
+    stuck: watch.stuck(),
+    parked: watch.parked(),
+    differences: comparisons.differences(),
+    ...(error === undefined ? {} : { error }),
+    /** Since the start. `parkings` counts each time that a payment was parked. */
+    counts: { events, healed, parkings, restarts },
+  };
+};
 
 /** Throws LogMisfit. An engine out of reach is no error: the loop waits for it. */
 export const startProjector = async (options: ProjectorOptions) => {
-  const { store, readModels, logger, backOff, watchMs = 5000, stillMsMax, leaseMs } = options;
+  const { store, readModels, running, logger, backOff, stillMsMax, leaseMs } = options;
   await checkBeforeStart(options);
   const wasEmpty = (await readModels.checkpoint().catch(() => null)) === null;
 
-  const { freshness = trackFreshness(store) } = options;
+  const { freshness = trackFreshness() } = options;
   const { isCaughtUp } = freshness;
   const plain = createProjection({ store, readModels, logger, freshness });
   const projection = isTracing() ? tracedProjection(plain) : plain;
-  const onLost = (): void => {
-    freshness.lost();
-    subscription.restart();
-  };
-  const lease = keepLease(readModels, logger, onLost, leaseMs);
-  const subscription = runSubscription({
-    store,
-    logger,
-    backOff,
-    subscriber: subscriberOf(options, lease, projection, freshness.caughtUp),
-  });
+  const lease = keepLease(readModels, logger, leaseMs);
+  const following = { store, readModels, running, logger, lease, projection, freshness };
+  const subscriber = subscriberOf(following);
+  const subscription = runSubscription({ store, logger, backOff, subscriber });
   const parts = { store, readModels, lease, projection, subscription, logger };
-  const watch = watchCheckpoint({ ...parts, everyMs: watchMs, stillMsMax });
+  const watch = watchCheckpoint({ ...parts, everyMs: options.watchMs ?? 5000, stillMsMax });
   const rebuilds = createRebuilds({ store, readModels, logger, hold: projection.hold });
   const comparisons = createComparisons(parts);
   const rebuild = async (request?: RebuildRequest): Promise<RebuildResult> => {
@@ -100,7 +124,7 @@ export const startProjector = async (options: ProjectorOptions) => {
 
   let stopping = false;
   /** Throws StandingBy. */
-  const following =
+  const whileFollowing =
     <A extends unknown[], T>(work: (...args: A) => Promise<T>) =>
     async (...args: A): Promise<T> => {
       if (!stopping && !lease.standingBy()) return work(...args);
@@ -110,24 +134,7 @@ export const startProjector = async (options: ProjectorOptions) => {
   return {
     /** Resolves at the first catch-up; pending while an engine is out of reach. */
     caughtUp: freshness.firstCaughtUp,
-    status: () => {
-      const { state, error, restarts } = subscription.status();
-      const { events, healed, parkings } = projection.counts();
-      const following = state === 'running' && !isCaughtUp() ? 'catching-up' : state;
-      const own = watch.fallingBehind() ? 'falling-behind' : following;
-      return {
-        state: lease.standingBy() ? 'standing-by' : own,
-        /** This projector's, or the stored one while it stands by. */
-        checkpoint: watch.checkpoint(),
-        caughtUp: isCaughtUp(),
-        stuck: watch.stuck(),
-        parked: watch.parked(),
-        differences: comparisons.differences(),
-        ...(error === undefined ? {} : { error }),
-        /** Since the start. `parkings` counts each time that a payment was parked. */
-        counts: { events, healed, parkings, restarts },
-      };
-    },
+    status: () => statusOf({ ...parts, freshness, watch, comparisons }),
     handedOver: lease.handedOver,
     waitForRevision,
     lag: watch.lag,
@@ -136,9 +143,9 @@ export const startProjector = async (options: ProjectorOptions) => {
     isCaughtUp: async (): Promise<boolean> =>
       isCaughtUp() && ((await readModels.isFilled?.().catch(() => false)) ?? true),
     /** True when the document is whole now. */
-    retryParked: following(projection.retryParked),
-    rebuild: following(rebuild),
-    compareAll: following(comparisons.whole),
+    retryParked: whileFollowing(projection.retryParked),
+    rebuild: whileFollowing(rebuild),
+    compareAll: whileFollowing(comparisons.whole),
     /** Not while the read models are being filled: they lack what comes next. */
     compareUnasked: (): void => {
       if (isCaughtUp()) void comparisons.scheduled();

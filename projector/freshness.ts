@@ -1,6 +1,6 @@
 /**
  * Knows in memory which payments have events that their document does not show yet (gaps §9). Exact where
- * every append of the installation goes through `store`; with several processes, GET compares revisions
+ * every append of the installation goes through `tracked`; with several processes, GET compares revisions
  * instead (query-api/get-payment.ts).
  */
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
@@ -13,78 +13,94 @@ type Tracked = { appending: number; committed: number; applied: number };
 /** Some 20 MB. */
 const TRACKED_MAX = 100_000;
 
-/** Every payment is behind until `caughtUp`. */
-export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX) => {
+/** The payments behind their last event, and those with an append under way. */
+const createTracked = () => {
   const tracked = new Map<string, Tracked>();
-  const first = Promise.withResolvers<void>();
-  let committedAtStart = new Map<string, number>();
-  let ready = false;
 
-  /** All payments count as behind until the log has been followed to its end again. */
-  const stopTracking = (): void => {
-    ready = false;
-    for (const [paymentId, { appending }] of tracked)
-      if (appending === 0) tracked.delete(paymentId);
-  };
-
-  const enter = (paymentId: string): Tracked => {
-    if (tracked.size >= trackedMax) stopTracking();
-    const found = tracked.get(paymentId);
-    const entry = found ?? { appending: 0, committed: -1, applied: -1 };
-    if (found === undefined) tracked.set(paymentId, entry);
-    entry.appending += 1;
-    return entry;
-  };
   const leaveWhenDone = (paymentId: string, entry: Tracked): void => {
     if (entry.appending === 0 && entry.applied >= entry.committed) tracked.delete(paymentId);
   };
 
-  const applied = (paymentId: string, revision: number): void => {
-    // The subscription can deliver an event before its append resolves, hence `applied` is kept.
-    const entry = tracked.get(paymentId);
-    if (entry === undefined) return;
-    entry.applied = Math.max(entry.applied, revision);
-    leaveWhenDone(paymentId, entry);
-  };
-
-  const append: EventStore['append'] = async (stream, expected, events) => {
-    const paymentId = paymentOf(stream);
-    if (paymentId === undefined) return store.append(stream, expected, events);
-    const entry = enter(paymentId);
-    const committed = (): void => {
-      const before = expected === 'none' ? -1 : expected.revision;
-      entry.committed = Math.max(entry.committed, before + events.length);
-    };
-    try {
-      const recorded = await store.append(stream, expected, events);
-      committed();
-      return recorded;
-    } catch (error) {
-      // The events may be stored: the payment counts as behind until it is known.
-      if (error instanceof AppendOutcomeUnknown) committed();
-      throw error;
-    } finally {
-      entry.appending -= 1;
+  return {
+    size: () => tracked.size,
+    isBehind: (paymentId: string): boolean => {
+      const entry = tracked.get(paymentId);
+      return entry !== undefined && entry.committed > entry.applied;
+    },
+    committed: () => new Map([...tracked].map(([id, { committed }]) => [id, committed])),
+    applied: (paymentId: string, revision: number): void => {
+      // The subscription can deliver an event before its append resolves, hence `applied` is kept.
+      const entry = tracked.get(paymentId);
+      if (entry === undefined) return;
+      entry.applied = Math.max(entry.applied, revision);
       leaveWhenDone(paymentId, entry);
-    }
+    },
+    forgetOthers: (): void => {
+      for (const [paymentId, { appending }] of tracked)
+        if (appending === 0) tracked.delete(paymentId);
+    },
+    /** `committedTo`: the revision of the last event of the append. Throws what `append` throws. */
+    during: async <T>(paymentId: string, committedTo: number, append: () => Promise<T>) => {
+      const entry = tracked.get(paymentId) ?? { appending: 0, committed: -1, applied: -1 };
+      tracked.set(paymentId, entry);
+      entry.appending += 1;
+      const commit = (): void => {
+        entry.committed = Math.max(entry.committed, committedTo);
+      };
+      try {
+        const recorded = await append();
+        commit();
+        return recorded;
+      } catch (error) {
+        // The events may be stored: the payment counts as behind until it is known.
+        if (error instanceof AppendOutcomeUnknown) commit();
+        throw error;
+      } finally {
+        entry.appending -= 1;
+        leaveWhenDone(paymentId, entry);
+      }
+    },
   };
+};
+
+/** Every payment is behind until `caughtUp`. */
+export const trackFreshness = (trackedMax = TRACKED_MAX) => {
+  const payments = createTracked();
+  const first = Promise.withResolvers<void>();
+  let committedAtStart = new Map<string, number>();
+  let ready = false;
 
   return {
-    store: { ...store, append },
-    applied,
+    /** The store, whose every append is tracked. */
+    tracked: (store: EventStore): EventStore => ({
+      ...store,
+      append: async (stream, expected, events) => {
+        const append = () => store.append(stream, expected, events);
+        const paymentId = paymentOf(stream);
+        if (paymentId === undefined) return append();
+        if (payments.size() >= trackedMax) {
+          // All payments count as behind until the log has been followed to its end again.
+          ready = false;
+          payments.forgetOthers();
+        }
+        const before = expected === 'none' ? -1 : expected.revision;
+        return payments.during(paymentId, before + events.length, append);
+      },
+    }),
+    applied: payments.applied,
     /**
      * The projector is about to follow the log from its checkpoint. A batch whose apply was stored but not
      * acknowledged is not delivered again, and an append of unknown outcome may never be delivered: after
      * `caughtUp`, no event from before is still to come.
      */
     starting: (): void => {
-      committedAtStart = new Map([...tracked].map(([id, { committed }]) => [id, committed]));
+      committedAtStart = payments.committed();
     },
     /** Everything that was in the log at `starting` has been applied. */
     caughtUp: (): void => {
       ready = true;
       first.resolve();
-      for (const [paymentId, revision] of committedAtStart) applied(paymentId, revision);
+      for (const [paymentId, revision] of committedAtStart) payments.applied(paymentId, revision);
       committedAtStart = new Map();
     },
     /** The documents went back: everything is behind until the next `caughtUp`. */
@@ -92,14 +108,10 @@ export const trackFreshness = (store: EventStore, trackedMax = TRACKED_MAX) => {
       ready = false;
     },
     /** To be called before the document is read: later, false may be about a newer document. */
-    isBehind: (paymentId: string): boolean => {
-      if (!ready) return true;
-      const entry = tracked.get(paymentId);
-      return entry !== undefined && entry.committed > entry.applied;
-    },
+    isBehind: (paymentId: string): boolean => !ready || payments.isBehind(paymentId),
     isCaughtUp: () => ready,
     firstCaughtUp: first.promise,
-    size: () => tracked.size,
+    size: payments.size,
   };
 };
 export type Freshness = ReturnType<typeof trackFreshness>;

@@ -1,6 +1,6 @@
 /** The jobs that a thread runs where the log is a file (embedded/jobs.ts): over the log, and others. */
 export const projectorLogJobs = {
-  verifyLog: async () => (await import('../audit/verify-log.ts')).verifyLog,
+  verifyWithHead: async () => (await import('../audit/verification.ts')).verifyWithHead,
   fillGeneration: async () => (await import('./rebuild.ts')).fillGeneration,
   compareFile: async () => (await import('./compare.ts')).compareFile,
   exportLog: async () => (await import('../audit/log.ts')).exportLog,

@@ -13,7 +13,8 @@ import type { NewThread } from '../shared/runtime/jobs.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { noFiles } from '../shared/runtime/process-life.ts';
-import { openRelay, topicPrefixOf } from '../topics/open-relay.ts';
+import { TOPIC_PREFIX_DEFAULT } from '../shared/runtime/settings/table.ts';
+import { openRelay } from '../topics/open-relay.ts';
 import { relayState, watchRelayMetrics } from '../topics/status.ts';
 import { openDeliverer } from '../webhooks/delivery/open.ts';
 import { openWebhookSecret } from '../webhooks/signer.ts';
@@ -100,7 +101,7 @@ export const openProjectorSide = async (options: {
       return { projection: await projectionState(projector), relay: relayState(relay), webhooks };
     },
     register: (app: FastifyInstance, authHooks: AuthHooks): void => {
-      const topicPrefix = topicPrefixOf(config);
+      const { topicPrefix = TOPIC_PREFIX_DEFAULT } = config.kafka ?? {};
       const over = { store, readModels, projector, relay, topicPrefix, verification, sealer };
       registerProjectorApi(app, authHooks, { ...over, sign: sealer.signManifest });
     },

@@ -49,7 +49,7 @@ export const getPayment = async (
       return document;
     const found = await fold(deps, paymentId);
     if (found === undefined && document !== undefined)
-      throw new StreamNotWhole(`payment ${paymentId}: the read models have it, the log does not`);
+      throw new StreamNotWhole(`payment ${paymentId}`, 'the read models have it, the log does not');
     return found?.merchantId === merchantId ? found : undefined;
   } catch (error) {
     // With the event store out of reach the document is served as it is.

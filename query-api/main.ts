@@ -1,8 +1,7 @@
 /** `npm run start:query-api`: the GET routes and the audit routes as a process; any number may run. */
 
-import { openCheckRecord, resultOfBreaks } from '../audit/check-record.ts';
+import { noteVerification, openCheckRecord } from '../audit/check-record.ts';
 import { registerAuditApi } from '../audit/routes.ts';
-import { logBreak } from '../audit/verify-log.ts';
 import { registerConsole } from '../console/routes.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openEventStore } from '../shared/event-store/open.ts';
@@ -31,7 +30,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const plain = await openReadModels(drivers, secretsOf(config));
   const readModels = searchedOnceFilled(plain, store);
   const verification = await openKeyDocument(drivers, 'log-verification');
-  const verified = openCheckRecord(verification);
+  const notes = { record: openCheckRecord(verification), logger: log, metrics };
   logDamage(readModels, log);
   metrics.beforeScrape(() => metrics.readModelDifferences.set(readModels.damaged().length));
   const authHooks = await openAuthHooks(config, { log, metrics });
@@ -48,12 +47,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     store,
     readModels,
     operationsMax: config.maxOperationsPerPayment,
-    onVerified: async (breaks, over) => {
-      const result = resultOfBreaks(breaks, over);
-      if (result.broken !== undefined) logBreak(log, result.broken);
-      await verified.note(result);
-      metrics.chainVerified(verified.now().standing === undefined);
-    },
+    onVerified: async (...found) => void (await noteVerification(notes, ...found)),
   });
   registerConsole(app, config.tokens.merchantClaims);
   registerHealth(app, {

@@ -1,6 +1,5 @@
 import { openKeyDocument } from '../shared/read-models/key-document.ts';
 import type { Config } from '../shared/runtime/config.ts';
-import { TOPIC_PREFIX_DEFAULT } from '../shared/runtime/settings/table.ts';
 import { isTracing } from '../shared/runtime/tracing.ts';
 import { RelayOff } from './errors.ts';
 import { type Relay, type RelayOptions, startRelay } from './relay.ts';
@@ -44,6 +43,3 @@ export const openRelay = async (options: OpenRelay): Promise<Relay> => {
     mayRun,
   });
 };
-
-export const topicPrefixOf = ({ kafka }: Pick<Config, 'kafka'>): string =>
-  kafka?.topicPrefix ?? TOPIC_PREFIX_DEFAULT;

@@ -17,6 +17,7 @@ import { createLag, type Lag } from '../shared/subscription/lag.ts';
 import {
   misfitOf,
   runSubscription,
+  type Subscriber,
   type Subscription,
 } from '../shared/subscription/subscription.ts';
 import { openOwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
@@ -81,7 +82,6 @@ const prepare = ({ store, feed, logger, mayRun, ...options }: RelayOptions) => (
   sendingSinceMs: undefined as number | undefined,
   waitsMs: { ...WAITS_MS, ...options.waitsMs },
   stopping: new AbortController(),
-  halted: undefined as string | undefined,
   standingBy: false,
   /** Only while every message that was sent is acknowledged, a parked payment may be sent. */
   allAcknowledged: false,
@@ -143,15 +143,16 @@ const positionIn = ({ checkpoint }: Running): Position | null =>
   checkpoint.known()?.position ?? null;
 
 const stateOf = (
-  { halted, standingBy, sendingSinceMs = performance.now(), waitsMs }: Running,
+  { standingBy, sendingSinceMs = performance.now(), waitsMs }: Running,
   { state, error }: ReturnType<Subscription['status']>,
 ): Pick<RelayStatus, 'state' | 'error'> => {
-  if (halted !== undefined) return { state: 'halted', error: halted };
+  const own = error === undefined ? { state } : { state, error };
+  if (state === 'halted') return own;
   if (state === 'stopped') return { state };
   if (standingBy) return { state: 'standing-by' };
   if (performance.now() - sendingSinceMs > waitsMs.silence)
     return { state: 'backing-off', error: 'the broker does not answer' };
-  return error === undefined ? { state } : { state, error };
+  return own;
 };
 
 const statusOf = (relay: Running, subscription: Subscription): RelayStatus => {
@@ -182,6 +183,29 @@ const retry = async (relay: Running, paymentId: string | undefined): Promise<Ret
   return sendParked(relay, ids.slice(0, RETRIED_MAX));
 };
 
+type InTurn = <T>(step: () => Promise<T>) => Promise<T>;
+
+const subscriberOf = (relay: Running, inTurn: InTurn): Subscriber => ({
+  start: async () => {
+    relay.allAcknowledged = false;
+    await waitForTurn(relay);
+    return inTurn(() => start(relay));
+  },
+  events: (events) => inTurn(() => deliver(relay, events)),
+  // The messages of before this start were sent again and acknowledged: now come the parked ones.
+  caughtUp: () =>
+    inTurn(async () => {
+      if (!relay.allAcknowledged) await sendParked(relay, idsOfParked(relay));
+      relay.allAcknowledged = true;
+    }),
+  halts: (error) => {
+    if (!(error instanceof RelayHalted)) return false;
+    const { message: reason } = error;
+    relay.logger.error({ reason }, 'relay halted: it cannot go on until an operator acts');
+    return true;
+  },
+});
+
 /** An engine out of reach is no error: the relay waits for it. */
 export const startRelay = (options: RelayOptions): Relay => {
   const { store, feed, checkpoint: document, logger, backOff } = options;
@@ -189,39 +213,16 @@ export const startRelay = (options: RelayOptions): Relay => {
   const { checkpoint, mayRun, waitsMs, stopping } = relay;
   const turns = oneAfterAnother();
 
-  const inTurn = <T>(step: () => Promise<T>): Promise<T> =>
+  const inTurn: InTurn = (step) =>
     turns(() =>
       step().catch((error: unknown) => {
         relay.allAcknowledged = false;
-        if (error instanceof RelayHalted) {
-          const { message: reason } = error;
-          relay.halted = reason;
-          logger.error({ reason }, 'relay halted: it cannot go on until an operator acts');
-          void subscription.stop();
-        }
         throw error;
       }),
     );
 
-  const subscription: Subscription = runSubscription({
-    store,
-    logger,
-    backOff,
-    subscriber: {
-      start: async () => {
-        relay.allAcknowledged = false;
-        await waitForTurn(relay);
-        return inTurn(() => start(relay));
-      },
-      events: (events) => inTurn(() => deliver(relay, events)),
-      // The messages of before this start were sent again and acknowledged: now come the parked ones.
-      caughtUp: () =>
-        inTurn(async () => {
-          if (!relay.allAcknowledged) await sendParked(relay, idsOfParked(relay));
-          relay.allAcknowledged = true;
-        }),
-    },
-  });
+  const subscriber = subscriberOf(relay, inTurn);
+  const subscription = runSubscription({ store, logger, backOff, subscriber });
 
   // The turn is lost without an event of the log: from then on the other relay's checkpoint counts.
   const watch = setInterval(() => {

@@ -128,5 +128,5 @@ export const writeHeadFile = async (place: HeadPlace, { sealed, last }: HeadFile
   await replacePrivateFile(file, `${JSON.stringify({ ...sealed, last })}\n`);
 };
 
-export const keptHeads = (place: KeyPlace): HeadFile | undefined =>
+export const keptHeadsAt = (place: KeyPlace) => (): HeadFile | undefined =>
   place.keepsHead ? readHeadFile(place) : undefined;

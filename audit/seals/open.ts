@@ -16,7 +16,7 @@ import {
   headFileOf,
   isNextKey,
   type KeyPlace,
-  keptHeads,
+  keptHeadsAt,
   keyPlaceOf,
   readSealingKey,
   SEALING_KEY_NAME,
@@ -57,7 +57,7 @@ const checked = async (
   seals: readonly RecordedSeal[],
 ) => {
   const log = await logIdOf(store);
-  const [kept, headFile] = [keptHeads(place), headFileOf(place)];
+  const [kept, headFile] = [keptHeadsAt(place)(), headFileOf(place)];
   await rejectUnsealed({ store, seals, log, publicKey, kept, headFile });
   return { log, seals };
 };
@@ -154,7 +154,7 @@ export const openSealer = async (options: OpenSealer): Promise<OpenedSealer> => 
     ...startSealer({ ...sealing, eventsMax, everyMs }),
     signManifest: (manifest) => signatureOf(privateKey, manifest),
     publicKey: isTrusted ? own.publicKey : undefined,
-    keptHeads: () => (isTrusted ? keptHeads(place) : undefined),
+    keptHeads: keptHeadsAt(isTrusted ? place : { ...place, keepsHead: false }),
     ...('running' in opened && { running: opened.running }),
   };
 };

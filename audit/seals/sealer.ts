@@ -29,25 +29,35 @@ type SealerOptions = {
   logger: Logger;
 };
 
+const secondsSince = (ms: number): number => (performance.now() - ms) / 1000;
+
+/** Keeps heads outside the log; `unkeptSeconds` counts while that fails. */
+const createHeadKeeper = (keep: SealerOptions['keep'], logger: Logger) => {
+  let keptPosition: string | undefined;
+  let unkeptSinceMs: number | undefined;
+  return {
+    keep: async (heads: HeadFile): Promise<void> => {
+      try {
+        await keep?.(heads);
+        keptPosition = heads.last?.position;
+        unkeptSinceMs = undefined;
+      } catch (error) {
+        if (unkeptSinceMs === undefined) logger.warn({ reason: reasonOf(error) }, NOT_KEPT);
+        unkeptSinceMs ??= performance.now();
+      }
+    },
+    position: () => keptPosition,
+    unkeptSeconds: (): number => (unkeptSinceMs === undefined ? 0 : secondsSince(unkeptSinceMs)),
+  };
+};
+
 export const startSealer = (options: SealerOptions) => {
   const { store, source, privateKey, eventsMax, promised, everyMs, keep, logger } = options;
   let sealedAtMs = performance.now();
   /** Both kinds of work write the file beside the key. */
   const inTurn = oneAfterAnother();
   let reported = false;
-  let keptPosition: string | undefined;
-  let unkeptSinceMs: number | undefined;
-
-  const keepHeads = async (heads: HeadFile): Promise<void> => {
-    try {
-      await keep?.(heads);
-      keptPosition = heads.last?.position;
-      unkeptSinceMs = undefined;
-    } catch (error) {
-      if (unkeptSinceMs === undefined) logger.warn({ reason: reasonOf(error) }, NOT_KEPT);
-      unkeptSinceMs ??= performance.now();
-    }
-  };
+  const kept = createHeadKeeper(keep, logger);
 
   const append = async (): Promise<void> => {
     const found = await source.head();
@@ -56,17 +66,17 @@ export const startSealer = (options: SealerOptions) => {
     const seal = await appendSeal(store, source.last(), { type: 'LogSealed', data }, 'sealer');
     source.sealed(seal, found.unsealed);
     sealedAtMs = performance.now();
-    await keepHeads({ sealed: found.head });
+    await kept.keep({ sealed: found.head });
   };
 
   const keepLast = async (): Promise<void> => {
     if (keep === undefined || (await source.unsealed()) === 0) return;
     const found = await source.head();
-    if (found === undefined || found.head.position === keptPosition) return;
+    if (found === undefined || found.head.position === kept.position()) return;
     const last = signHead(privateKey, found.head);
     const data = source.last()?.event.data;
     const sealed = data && { log: data.log, position: data.position, logHash: data.logHash };
-    await keepHeads({ sealed, last });
+    await kept.keep({ sealed, last });
   };
 
   const seal = (): Promise<void> =>
@@ -96,15 +106,13 @@ export const startSealer = (options: SealerOptions) => {
   const timer = setInterval(() => void look(), LOOK_MS);
   timer.unref();
 
-  const secondsSince = (ms: number): number => (performance.now() - ms) / 1000;
-
   return {
     last: source.last,
     seal,
     /** `sealSeconds`: since the last seal, while events wait for the next; `headSeconds`: since a head was kept, while none can be. */
     overdue: async () => ({
       sealSeconds: (await source.unsealed()) > 0 ? secondsSince(sealedAtMs) : 0,
-      headSeconds: unkeptSinceMs === undefined ? 0 : secondsSince(unkeptSinceMs),
+      headSeconds: kept.unkeptSeconds(),
     }),
     /** Seals once more, unless that takes too long. Never throws. */
     stop: async (): Promise<void> => {

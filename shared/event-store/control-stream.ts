@@ -57,10 +57,10 @@ export const wholeForms = async ({ stored, lastRevision }: WholeReads, stream: s
     // Throws for a stream that was deleted, which reads like one that never was.
     if (forms.length === 0) await lastRevision(stream);
     const first = forms[0]?.revision ?? 0;
-    if (first > 0) throw new StreamNotWhole(`${stream}: begins at revision ${first}`);
+    if (first > 0) throw new StreamNotWhole(stream, `begins at revision ${first}`);
     return forms;
   } catch (error) {
-    throw error instanceof StreamNotWhole ? new ControlNotWhole(error.message) : error;
+    throw error instanceof StreamNotWhole ? new ControlNotWhole(stream, error.why) : error;
   }
 };
 

@@ -18,6 +18,12 @@ export class StoreUnavailable extends Error {
 /** The file is not writable, damaged, or of a newer version; a person has to put it right. */
 export class StoreFileUnusable extends StoreUnavailable {
   override readonly code = 'EVENT_STORE_FILE_UNUSABLE';
+  /** Its pages or its last events: a person verifies the log before anything is done about it. */
+  readonly isDamaged: boolean;
+  constructor(message: string, isDamaged = false) {
+    super(message);
+    this.isDamaged = isDamaged;
+  }
 }
 
 /** May be stored: repeat the very same append or read the stream, before you decide again. */
@@ -45,12 +51,18 @@ export const asUnreadable = onError(UnreadableStream, (error) => error);
 export class StreamNotWhole extends UnreadableStream {
   override readonly code = 'STREAM_NOT_WHOLE';
   override name = 'StreamNotWhole';
+  readonly why: string;
+  /** `what`: the stream or its payment. */
+  constructor(what: string, why: string) {
+    super(`${what}: ${why}`);
+    this.why = why;
+  }
 }
 
 /** A stream by which the service itself works (gaps §29). The message is a line for its operator. */
 export class ControlNotWhole extends StreamNotWhole {
   override name = 'ControlNotWhole';
-  constructor(message: string) {
-    super(`${message}; put it back as docs/eventstoredb.md says, "Streams of control"`);
+  constructor(stream: string, why: string) {
+    super(stream, `${why}; put it back as docs/eventstoredb.md says, "Streams of control"`);
   }
 }

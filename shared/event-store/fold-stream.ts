@@ -40,7 +40,7 @@ export const wholeStream = (
 ): RecordedEvent[] => {
   const [first] = events;
   if (first !== undefined && first.revision > 0)
-    throw new StreamNotWhole(`${first.stream}: begins at revision ${first.revision}`);
+    throw new StreamNotWhole(first.stream, `begins at revision ${first.revision}`);
   let end: RecordedEvent | undefined;
   const followed = events.map((event) => {
     if (!isReadable(event)) return event;

@@ -5,36 +5,53 @@ import type { Log } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { databaseSpan, isTracing, withSpan } from '../runtime/tracing.ts';
 import { AppendOutcomeUnknown, StoreUnavailable } from './errors.ts';
-import type { EventStore, Position } from './port.ts';
-import { openSqliteEventStore } from './sqlite/event-store.ts';
+import type { EventStore } from './port.ts';
+import { openSqliteEventStore, type SqliteEventStore } from './sqlite/event-store.ts';
 
 const familyOf = (stream: string): string => stream.split('-', 1)[0] ?? '';
 
-const tracedStore = (store: EventStore, system: string): EventStore => ({
-  ...store,
-  append: (stream, expected, events) =>
+/** Counts the appends that failed, or whose outcome is unknown; makes spans where there are traces. */
+const watchedStore = (
+  store: EventStore,
+  system: string,
+  { appendFailures }: Pick<Metrics, 'appendFailures'>,
+): EventStore => {
+  const { append, readStream } = store;
+  const appendTraced: EventStore['append'] = (stream, ...batch) =>
     withSpan(databaseSpan(system, 'append', `append ${familyOf(stream)}`), () =>
-      store.append(stream, expected, events),
-    ),
-  readStream: (stream) =>
-    withSpan(databaseSpan(system, 'read', `read ${familyOf(stream)}`), () =>
-      store.readStream(stream),
-    ),
-});
+      append(stream, ...batch),
+    );
+  const readTraced: EventStore['readStream'] = (stream) =>
+    withSpan(databaseSpan(system, 'read', `read ${familyOf(stream)}`), () => readStream(stream));
+  const appended = isTracing() ? appendTraced : append;
+  const counted = (error: unknown): never => {
+    if (error instanceof StoreUnavailable || error instanceof AppendOutcomeUnknown)
+      appendFailures.inc();
+    throw error;
+  };
+  return {
+    ...store,
+    append: (...batch) => appended(...batch).catch(counted),
+    readStream: isTracing() ? readTraced : readStream,
+  };
+};
 
-export type OpenedStore = {
-  store: EventStore;
-  shared: boolean;
-  lastPosition(): Position | null;
-  /** Group commits since the start; undefined for a server. */
-  commits(): number | undefined;
-  ping(): Promise<void>;
+/** Group commits of a file. */
+const countCommits = (
+  { commits }: SqliteEventStore,
+  { appendBatches, beforeScrape }: Pick<Metrics, 'appendBatches' | 'beforeScrape'>,
+): void => {
+  let seen = 0;
+  beforeScrape(() => {
+    appendBatches.inc(commits() - seen);
+    seen = commits();
+  });
 };
 
 type EventStoreOptions = {
   config: Pick<Config, 'eventStoreDbUrl'>;
   log: Log;
-  metrics: Pick<Metrics, 'appendFailures'>;
+  metrics: Metrics;
   /** The path of a file in the data folder; not called where a server is set. */
   fileOf(name: string): string;
   onFatal(error: Error): void;
@@ -42,48 +59,19 @@ type EventStoreOptions = {
   newThread: NewThread;
 };
 
-/** Counts the appends that failed, or whose outcome is unknown. */
-const withFailuresCounted = (
-  store: EventStore,
-  { appendFailures }: Pick<Metrics, 'appendFailures'>,
-): EventStore => ({
-  ...store,
-  append: async (...batch) => {
-    try {
-      return await store.append(...batch);
-    } catch (error) {
-      if (error instanceof StoreUnavailable || error instanceof AppendOutcomeUnknown)
-        appendFailures.inc();
-      throw error;
-    }
-  },
-});
-
 /** A server may still be out of reach. Throws StoreUnavailable for a file that cannot be used. */
-export const openEventStore = async (options: EventStoreOptions): Promise<OpenedStore> => {
+export const openEventStore = async (options: EventStoreOptions) => {
   const { config, log, fileOf, onFatal, metrics, newThread } = options;
-  if (config.eventStoreDbUrl !== undefined) {
+  const { eventStoreDbUrl: url } = config;
+  if (url !== undefined) {
     const { openEventStoreDb } = await import('./eventstoredb/event-store.ts');
-    const store = await openEventStoreDb({ url: config.eventStoreDbUrl, logger: log });
-    return {
-      store: withFailuresCounted(isTracing() ? tracedStore(store, 'eventstoredb') : store, metrics),
-      shared: true,
-      lastPosition: () => null,
-      commits: () => undefined,
-      ping: () => store.ping(),
-    };
+    const own = await openEventStoreDb({ url, logger: log });
+    const store = watchedStore(own, 'eventstoredb', metrics);
+    return { store, shared: true, lastPosition: () => null, ping: own.ping };
   }
-  const store = await openSqliteEventStore({
-    file: fileOf('events.sqlite'),
-    logger: log,
-    onFatal,
-    newThread,
-  });
-  return {
-    store: withFailuresCounted(isTracing() ? tracedStore(store, 'sqlite') : store, metrics),
-    shared: false,
-    lastPosition: () => store.lastPosition(),
-    commits: () => store.commits(),
-    ping: () => store.ping(),
-  };
+  const file = fileOf('events.sqlite');
+  const own = await openSqliteEventStore({ file, logger: log, onFatal, newThread });
+  countCommits(own, metrics);
+  const store = watchedStore(own, 'sqlite', metrics);
+  return { store, shared: false, lastPosition: own.lastPosition, ping: own.ping };
 };

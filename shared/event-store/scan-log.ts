@@ -7,9 +7,9 @@ import { StoreFileUnusable, StoreUnavailable } from './errors.ts';
 import type { LogJob, LogReader, Position, StoredForm, StoredForms } from './port.ts';
 
 const asPromised = (error: unknown): unknown => {
-  const { code, name, message } = Object(error);
+  const { code, name, message, isDamaged } = Object(error);
   if (error instanceof StoreUnavailable) return error;
-  if (code === 'EVENT_STORE_FILE_UNUSABLE') return new StoreFileUnusable(message);
+  if (code === 'EVENT_STORE_FILE_UNUSABLE') return new StoreFileUnusable(message, isDamaged);
   const isUnavailable = code === 'EVENT_STORE_UNAVAILABLE' || name === 'ThreadEnded';
   return isUnavailable ? new StoreUnavailable(message) : error;
 };

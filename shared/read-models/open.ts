@@ -7,17 +7,16 @@ import type { ReadModels } from './port.ts';
 import { openSqliteReadModels } from './sqlite/read-models.ts';
 
 /** Spans around the calls that a request waits for. */
-const tracedReadModels = (readModels: ReadModels, system: string): ReadModels => ({
-  ...readModels,
-  get: (paymentId, merchantId) =>
-    withSpan(databaseSpan(system, 'get', 'read payment'), () =>
-      readModels.get(paymentId, merchantId),
-    ),
-  search: (search, limit) =>
-    withSpan(databaseSpan(system, 'search', 'search payments'), () =>
-      readModels.search(search, limit),
-    ),
-});
+const tracedReadModels = (readModels: ReadModels, system: string): ReadModels => {
+  if (!isTracing()) return readModels;
+  const { get, search } = readModels;
+  return {
+    ...readModels,
+    get: (...args) => withSpan(databaseSpan(system, 'get', 'read payment'), () => get(...args)),
+    search: (...args) =>
+      withSpan(databaseSpan(system, 'search', 'search payments'), () => search(...args)),
+  };
+};
 
 type ReadModelsOptions = {
   config: Pick<Config, 'mongoUrl'>;
@@ -37,9 +36,9 @@ export const openReadModels = async (
   if (config.mongoUrl === undefined) {
     const file = fileOf('read-models.sqlite');
     const readModels = await openSqliteReadModels({ file, secrets, logger: log, newThread });
-    return isTracing() ? tracedReadModels(readModels, 'sqlite') : readModels;
+    return tracedReadModels(readModels, 'sqlite');
   }
   const { openMongoReadModels } = await import('./mongodb/read-models.ts');
   const readModels = await openMongoReadModels({ url: config.mongoUrl, secrets });
-  return isTracing() ? tracedReadModels(readModels, 'mongodb') : readModels;
+  return tracedReadModels(readModels, 'mongodb');
 };

@@ -9,11 +9,10 @@ export const firstLineOf = (error: unknown): string => reasonOf(error).split('\n
 
 const SQLITE_FULL = 13;
 
-/** Also where only the message is left of a wrapped error. */
+/** By the codes of the file system and of SQLite, also of the error's cause. */
 export const isDiskFull = (error: unknown): boolean => {
-  const { code, errcode } = Object(error);
-  const isFull = code === 'ENOSPC' || errcode === SQLITE_FULL;
-  return isFull || /disk is full|ENOSPC/.test(reasonOf(error));
+  const { code, errcode, cause } = Object(error);
+  return code === 'ENOSPC' || errcode === SQLITE_FULL || (cause !== undefined && isDiskFull(cause));
 };
 
 /** For `catch`: `handle` is called for an error of this class. Throws any other. */

@@ -3,7 +3,7 @@ import { type Config, configOf, type TokenKeys } from './config.ts';
 import { effectiveSettings } from './settings/effective.ts';
 import { pathOf, type Report, readJson, readText, withSecretFiles } from './settings/files.ts';
 import { type Merchants, readMerchantAccounts, readMerchants } from './settings/merchants.ts';
-import { engineProblems, misspelt, modeProblems, tokenProblems } from './settings/problems.ts';
+import { misspelt, settingProblems } from './settings/problems.ts';
 import { type Mode, type ParsedSettings, parseSettings } from './settings/table.ts';
 
 const isPublicKey = (key: unknown): key is Record<string, unknown> =>
@@ -50,34 +50,18 @@ const deepFreeze = <T>(value: T): T => {
 
 /** The config, beside all that is wrong between the settings and with the files that they name. */
 const configFrom = (mode: Mode, parsed: ParsedSettings) => {
-  const problems = engineProblems(parsed);
+  const problems = settingProblems(mode, parsed);
   const reportFor =
     (name: string): Report =>
     (problem) =>
-      void problems.push(`${name} ${problem}`);
+      void problems.push({ of: [name], line: `${name} ${problem}` });
   const kafkaCa = kafkaCaOf(parsed, reportFor('KAFKA_CA_FILE'));
-  problems.push(...tokenProblems(parsed));
   const keys = keysOf(parsed, reportFor('JWT_JWKS_FILE'));
-  problems.push(...modeProblems(mode, parsed));
   const ofMerchants = reportFor('MERCHANTS_FILE');
   const merchants = readMerchants(parsed.MERCHANTS_FILE, ofMerchants);
   const accounts = accountsOf(parsed, merchants, ofMerchants);
   const config = keys && configOf(mode, parsed, { keys, merchants, accounts, kafkaCa });
   return { config, problems };
-};
-
-/** A rule about a setting on the right also reads the one on the left, without naming it. */
-const JUDGED_BY: Readonly<Record<string, readonly string[]>> = {
-  PROVIDER: ['PROVIDER_URL', 'PROVIDER_TIMEOUT_MS'],
-  JWT_SECRET: ['JWT_ALGORITHMS'],
-  JWT_JWKS_URL: ['JWT_ALGORITHMS'],
-};
-
-/** Without those that depend on a setting that cannot be read: they may be wrong. */
-const certain = (problems: readonly string[], unread: readonly string[]): string[] => {
-  const unknown = new Set(unread.flatMap((name) => [name, ...(JUDGED_BY[name] ?? [])]));
-  const namesOf = (line: string) => line.match(/\b[A-Z][A-Z_]+\b/g) ?? [];
-  return problems.filter((line) => !namesOf(line).some((name) => unknown.has(name)));
 };
 
 /** An empty text counts as unset. Never throws: each problem is one line that names its setting. */
@@ -89,8 +73,9 @@ export const loadConfig = (
   const given = withSecretFiles(set);
   const { parsed, invalid, ...own } = parseSettings(given.env, mode);
   const { config, ...whole } = configFrom(mode, parsed);
-  const further = certain(whole.problems, [...given.failed, ...invalid]);
-  const problems = [...given.problems, ...own.problems, ...further];
+  const unread = new Set([...given.failed, ...invalid]);
+  const certain = whole.problems.filter(({ of }) => !of.some((name) => unread.has(name)));
+  const problems = [...given.problems, ...own.problems, ...certain.map(({ line }) => line)];
   // A misspelt name is often why another setting is missing.
   if (problems.length > 0 || config === undefined)
     return { ok: false, problems: [...problems, ...misspelt(set)] };

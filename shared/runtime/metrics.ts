@@ -146,22 +146,12 @@ export const createMetrics = () => {
   const read = () => Promise.allSettled(readings.map(async (take) => take()));
   return {
     ...all,
-    chainVerified: (ok: boolean): void => {
-      all.logBroken.set(ok ? 0 : 1);
-      if (ok) all.chainLastOk.set(Math.floor(Date.now() / 1000));
-      else all.chainBreaks.inc();
-    },
     reconcileScheduled: (everyMs: number): void => all.reconcileInterval.set(everyMs / 1000),
     reconciled: ({ byKind, unreadable, notCompared }: Reconciled, endedMs = Date.now()): void => {
       const kinds = { ...byKind, UNREADABLE_EVENT: unreadable, NOT_COMPARED: notCompared };
       for (const [kind, count] of Object.entries(kinds))
         all.reconcileDifferences.set({ kind }, count);
       if (notCompared === 0) all.reconcileLast.set(Math.floor(endedMs / 1000));
-    },
-    /** Before this start; `lastOkMs` since 1970. */
-    chainWas: ({ lastOkMs, isBroken }: { lastOkMs: number; isBroken: boolean }): void => {
-      all.logBroken.set(isBroken ? 1 : 0);
-      all.chainLastOk.set(Math.floor(lastOkMs / 1000));
     },
     /** At each scrape; when it fails, the gauges keep their values. */
     beforeScrape: (take: () => void | Promise<void>): void => {

@@ -9,3 +9,8 @@ export class LogMisfit extends Error {
   readonly code = 'LOG_MISFIT';
   override name = 'LogMisfit';
 }
+
+/** The log lacks events that the read models have applied, or has others in their place. */
+export class AppliedLogMisfit extends LogMisfit {
+  override name = 'AppliedLogMisfit';
+}

@@ -10,7 +10,6 @@ const LOST_MS = 15_000;
 export const keepLease = (
   readModels: Pick<ReadModelsWriter, 'lease' | 'release'>,
   logger: Logger,
-  onLost: () => void,
   ttlMs = 6000,
 ) => {
   const holder = crypto.randomUUID();
@@ -21,6 +20,7 @@ export const keepLease = (
   let standingBy = false;
   let handedOver = false;
   let takenAtMs = 0;
+  let losing = new AbortController();
 
   const request = async (): Promise<boolean> => {
     const until = performance.now() + ttlMs;
@@ -35,7 +35,7 @@ export const keepLease = (
   const lose = (reason: string): void => {
     ownUntil = undefined;
     logger.warn({ reason }, 'projector no longer follows the log: lease lost');
-    onLost();
+    losing.abort();
   };
   const renew = async (): Promise<void> => {
     if (ownUntil === undefined) return;
@@ -64,6 +64,7 @@ export const keepLease = (
     /** Throws ReadModelsUnavailable, and an AbortError at `stop`. */
     take: async (): Promise<void> => {
       stopping.signal.throwIfAborted();
+      losing = new AbortController();
       try {
         await waitForLease();
         if (standingBy) logger.info({}, 'projector takes over: it follows the log now');
@@ -71,6 +72,8 @@ export const keepLease = (
         standingBy = false;
       }
     },
+    /** Aborts when the lease that was taken last is lost. */
+    lost: (): AbortSignal => losing.signal,
     standingBy: (): boolean => standingBy,
     /** The holder before has stopped, and released it: nothing that it began is under way. */
     handedOver: (): boolean => handedOver,

@@ -10,18 +10,22 @@ import type { ReadModels } from '../read-models/port.ts';
 import { type BackOff, backOffMs, pause } from '../runtime/back-off.ts';
 import { reasonOf } from '../runtime/error-text.ts';
 import type { Logger } from '../runtime/log.ts';
-import { LogMisfit } from './errors.ts';
+import { AppliedLogMisfit, LogMisfit } from './errors.ts';
 
-/** Where one of these throws, the loop starts again. */
+/** Where one of these throws, the loop starts again, unless the error `halts` it. */
 export type Subscriber = {
   start(): Promise<Position | null>;
+  /** After `start`: once it aborts, the loop starts again. */
+  until?(): AbortSignal;
   events(events: (SubscriptionItem & { kind: 'events' })['events']): Promise<void>;
   /** The stream was deleted or cut past the service, or may have been. */
   removal?(stream: string): Promise<void>;
   caughtUp(): void | Promise<void>;
+  /** True where the log is followed no more until an operator acts. */
+  halts?(error: unknown): boolean;
 };
 
-type SubscriptionState = 'starting' | 'running' | 'backing-off' | 'stopped';
+type SubscriptionState = 'starting' | 'running' | 'backing-off' | 'halted' | 'stopped';
 
 export type SubscriptionOptions = {
   store: Pick<EventStore, 'subscribe'>;
@@ -60,16 +64,20 @@ export const runSubscription = ({
     warnedOf = undefined;
   };
 
-  const followLog = async (): Promise<void> => {
+  /** Returns why it ended. Throws what the subscriber and the store throw. */
+  const followLog = async (): Promise<string> => {
     leaving = new AbortController();
-    const signal = AbortSignal.any([stopping.signal, leaving.signal]);
-    for await (const item of store.subscribe(await subscriber.start(), signal)) {
-      if (signal.aborted) return;
+    const from = await subscriber.start();
+    const until = subscriber.until?.() ?? leaving.signal;
+    const signal = AbortSignal.any([stopping.signal, leaving.signal, until]);
+    for await (const item of store.subscribe(from, signal)) {
+      if (signal.aborted) break;
       if (item.kind === 'events') await subscriber.events(item.events);
       else if (item.kind === 'removal') await subscriber.removal?.(item.stream);
       else await subscriber.caughtUp();
       progressed();
     }
+    return signal.aborted ? 'restart requested' : 'the subscription ended';
   };
 
   const wait = async (reason: string): Promise<void> => {
@@ -85,10 +93,12 @@ export const runSubscription = ({
 
   const loop = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
-      const reason = await followLog().then(
-        () => (leaving.signal.aborted ? 'restart requested' : 'the subscription ended'),
-        reasonOf,
-      );
+      let isHalted = false;
+      const reason = await followLog().catch((error: unknown) => {
+        isHalted = subscriber.halts?.(error) === true;
+        return reasonOf(error);
+      });
+      if (isHalted) return void Object.assign(status, { state: 'halted', error: reason });
       if (!stopping.signal.aborted) await wait(reason);
     }
     status.state = 'stopped';
@@ -154,7 +164,7 @@ export const rejectMisfit = async (
   const hash = checkpoint === null ? null : await readModels.checkpointHash(checkpoint);
   const misfit = await misfitOf(store, checkpoint, hash, running?.logHashAt);
   if (misfit === undefined) return;
-  throw new LogMisfit(
+  throw new AppliedLogMisfit(
     `the event log ${misfit} the read models' checkpoint (${checkpoint}): it was changed, cut, or restored from another copy; put the right log back, or, where this log is the right one, delete the read models, and no other file or collection, to fill them from it`,
   );
 };

@@ -69,14 +69,19 @@ describe(`L3: an export`, () => {
 });
 
 describe(`L3: the rows of the event log`, () => {
-  test('are intact as they were written', async () => {
+  test.each<[what: string, hasKept: boolean, changes: number, passing: RegExp]>([
+    ['are not intact by a kept head', true, timesOf(1_500, 4 * ROW_CHANGE_NAMES.length), /^$/],
+    [
+      'pass without a kept head only where the log is written anew to its end',
+      false,
+      2 * ROW_CHANGE_NAMES.length,
+      // In the last row the second is the same change.
+      /^(everything from a row on written anew|an amount, with its hash and its link in the log), row/,
+    ],
+  ])('that are changed anywhere %s', async (_what, hasKept, changes, passing) => {
+    const unnoticed = await unnoticedInRows(log, randomOf(), changes, hasKept);
+    expect(unnoticed.filter((what) => !passing.test(what))).toEqual([]);
     expect(await verifyWhole(log.store)).toMatchObject({ ok: true, guarantee: 'log', events: 36 });
-  });
-
-  test('that are changed anywhere are not intact by a kept head', async () => {
-    const changes = timesOf(1_500, 4 * ROW_CHANGE_NAMES.length);
-    expect(await unnoticedInRows(log, randomOf(), changes)).toEqual([]);
-    expect(await verifyWhole(log.store)).toMatchObject({ ok: true });
   });
 
   test('a cut tail is a break while the service runs that wrote it, and none after a start', async () => {

@@ -10,8 +10,8 @@ import {
   rotationReason,
   SEAL_SLACK_EVENTS,
   sealReason,
+  sealsCheck,
 } from '../../audit/seals/seals.ts';
-import { sealsCheck } from '../../audit/seals/verify-seals.ts';
 import { encode } from '../../shared/event-store/codec.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';

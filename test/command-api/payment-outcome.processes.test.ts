@@ -59,7 +59,7 @@ const isDown = async (): Promise<never> => {
   throw new StoreUnavailable('connection refused');
 };
 const isRemoved = async (): Promise<never> => {
-  throw new StreamNotWhole('a payment whose stream was deleted');
+  throw new StreamNotWhole('a payment', 'its stream was deleted');
 };
 /** Once its intent is stored, each later append fails. */
 const failsAfterIntent = (a: CommandProcess): void => {

@@ -131,7 +131,7 @@ describe('gaps §7: unresolved payments are found without scanning the log', () 
     started.store.beforeRead = async (stream) => {
       if (stream !== streamOf(id)) return;
       reads += 1;
-      throw new StreamNotWhole(`${stream}: deleted`);
+      throw new StreamNotWhole(stream, 'deleted');
     };
     const own = sweepIn(started, { unresolved: async () => [], parked });
     await own.now();

@@ -3,7 +3,15 @@
  * problem on stderr that names the setting, exit code 1, no stack trace, no hang.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -46,6 +54,19 @@ describe('settings: a start that is refused', () => {
     const refused = await opened.catch((error: unknown) => asDataFolderRefused(error, dataDir));
     expect(refused).toBeInstanceOf(DataFolderRefused);
     expect(refused).toMatchObject({ message: expect.stringContaining(`DATA_DIR: ${dataDir}`) });
+  });
+
+  test('a damaged log names the verification as the next step, one that cannot be opened does not', async () => {
+    const file = join(folder, 'damaged.sqlite');
+    const refused = async () => {
+      const error = await openSqliteEventStore({ file }).catch((reason: unknown) => reason);
+      return (asDataFolderRefused(error, folder) as Error).message;
+    };
+    writeFileSync(file, 'not a database'.repeat(100));
+    expect(await refused()).toContain(`; next: payments verify --data ${folder}`);
+    rmSync(file);
+    mkdirSync(file);
+    expect(await refused()).not.toContain('next:');
   });
 
   test('a data folder whose path SQLite does not take is told so, and is not made', async () => {

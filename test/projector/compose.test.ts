@@ -78,11 +78,12 @@ describe('the projector', () => {
   });
 
   test('P4: an append through the tracked store is behind until its document is there', async () => {
-    const freshness = trackFreshness(store);
-    const started = await start({ store: freshness.store, freshness });
+    const freshness = trackFreshness();
+    const tracked = freshness.tracked(store);
+    const started = await start({ store: tracked, freshness });
     await started.caughtUp;
     store.hold(true);
-    await given(1, freshness.store);
+    await given(1, tracked);
     expect(started.isBehind('pay_0')).toBe(true);
     expect(await started.lag()).toMatchObject({ events: LIFE });
     store.hold(false);
@@ -166,9 +167,10 @@ describe('the projector', () => {
         if (losing-- > 0) throw new ReadModelsUnavailable('the answer was lost');
       },
     };
-    const freshness = trackFreshness(store);
-    await given(1, freshness.store);
-    const started = await start({ store: freshness.store, freshness, readModels: lossy });
+    const freshness = trackFreshness();
+    const tracked = freshness.tracked(store);
+    await given(1, tracked);
+    const started = await start({ store: tracked, freshness, readModels: lossy });
     await started.caughtUp;
     expect(started.status().counts.restarts).toBe(1);
     expect(await bodies(1)).toEqual(await folds(1));

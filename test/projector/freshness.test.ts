@@ -9,22 +9,20 @@ import { appendPayment, authorized, created } from '../support/payment-events.ts
 describe('gaps §9: which payments are behind', () => {
   let inner: MemoryEventStore;
   let freshness: Freshness;
+  let store: EventStore;
   beforeEach(() => {
     inner = memoryEventStore();
-    freshness = trackFreshness(inner);
+    freshness = trackFreshness();
+    store = freshness.tracked(inner);
   });
   const append = (paymentId: string, count = 1) =>
-    appendPayment(
-      freshness.store,
-      paymentId,
-      [created({ paymentId }), authorized()].slice(0, count),
-    );
+    appendPayment(store, paymentId, [created({ paymentId }), authorized()].slice(0, count));
 
   test('a subscription names its types to the store that is tracked (ADR-0036)', async () => {
     await append('pay_1', 2);
     const leaving = new AbortController();
     const types: string[] = [];
-    const items = freshness.store.subscribe(null, leaving.signal, ['PaymentAuthorized']);
+    const items = store.subscribe(null, leaving.signal, ['PaymentAuthorized']);
     for await (const item of items) {
       if (item.kind !== 'events') break;
       types.push(...item.events.map((one) => ('event' in one ? one.event.type : 'unreadable')));
@@ -60,7 +58,8 @@ describe('gaps §9: which payments are behind', () => {
   });
 
   test('A5: every payment once there are too many to remember, until the projector has caught up again', async () => {
-    freshness = trackFreshness(inner, 3);
+    freshness = trackFreshness(3);
+    store = freshness.tracked(inner);
     freshness.caughtUp();
     for (const id of ['pay_1', 'pay_2', 'pay_3']) await append(id);
     expect(freshness.isBehind('pay_other')).toBe(false);
@@ -82,7 +81,8 @@ describe('gaps §9: which payments are behind', () => {
         return recorded;
       },
     };
-    freshness = trackFreshness(slow);
+    freshness = trackFreshness();
+    store = freshness.tracked(slow);
     freshness.caughtUp();
     const appending = append('pay_1', 2);
     expect(freshness.isBehind('pay_1')).toBe(false);

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { type Freshness, trackFreshness } from '../../projector/freshness.ts';
 import { createProjection, type Projection } from '../../projector/projection.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
+import type { EventStore } from '../../shared/event-store/port.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
@@ -35,6 +36,7 @@ for (const driver of readModelDrivers)
     let readModels: ReadModels;
     let store: MemoryEventStore;
     let freshness: Freshness;
+    let tracked: EventStore;
     let projection: Projection;
 
     const begin = async (): Promise<void> => {
@@ -44,10 +46,10 @@ for (const driver of readModelDrivers)
     const append = async (paymentId: string, event: PaymentEvent, n: number): Promise<void> => {
       const last = (await store.readStream(streamOf(paymentId))).at(-1);
       const expected = last === undefined ? 'none' : { revision: last.revision, hash: last.hash };
-      await freshness.store.append(streamOf(paymentId), expected, [newEvent(event, timeOf(n))]);
+      await tracked.append(streamOf(paymentId), expected, [newEvent(event, timeOf(n))]);
     };
     const given = async (paymentId: string, events: PaymentEvent[]): Promise<void> => {
-      await appendPayment(freshness.store, paymentId, events, timeOf);
+      await appendPayment(tracked, paymentId, events, timeOf);
     };
     /** Delivers what lies after the checkpoint, in batches, as the loop does. */
     const deliver = async (limit = 1000): Promise<void> => {
@@ -66,7 +68,8 @@ for (const driver of readModelDrivers)
     const { reopen } = openBeforeEach(driver, async (opened) => {
       readModels = opened;
       store = memoryEventStore();
-      freshness = trackFreshness(store);
+      freshness = trackFreshness();
+      tracked = freshness.tracked(store);
       freshness.caughtUp();
       await begin();
     });

@@ -29,6 +29,7 @@ const problemsOf = (env: NodeJS.ProcessEnv): string[] => {
 const publicKey = { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' };
 const secret = 'a-secret-that-is-long-enough-for-HS256';
 
+const STRIPE_TEST = { PROVIDER: 'stripe', STRIPE_SECRET_KEY: 'rk_test_1' };
 const LIVE = { PROVIDER: 'stripe', STRIPE_SECRET_KEY: 'sk_live_1', STRIPE_LIVE: 'true' };
 
 describe('settings: what is not set', () => {
@@ -97,6 +98,14 @@ describe('settings: what is set and right', () => {
       { JWT_JWKS_URL: 'https://issuer.example/keys', JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' },
       { tokens: { keys: { kind: 'jwks-url', url: 'https://issuer.example/keys' } } },
     ],
+    [
+      { JWT_JWKS_FILE: fileWith('jwks.json', JSON.stringify({ keys: [publicKey] })) },
+      { tokens: { keys: { kind: 'jwks-file', jwks: { keys: [publicKey] } } } },
+    ],
+    // A call to Stripe is two round trips.
+    [STRIPE_TEST, { provider: { kind: 'stripe', timeoutMs: 25_000 }, requestBudgetMs: 30_000 }],
+    [STRIPE_TEST, { stripe: { live: false, testTokens: true, perSecondMax: 25 } }],
+    [LIVE, { stripe: { live: true, testTokens: false } }],
   ])('%j is taken', (env, expected) => {
     expect(load(env)).toMatchObject(expected);
   });
@@ -110,7 +119,7 @@ describe('settings: what is set and right', () => {
 
   test.each<[NodeJS.ProcessEnv, string[]]>([
     [{}, ['simulator']],
-    [{ PROVIDER: 'stripe', STRIPE_SECRET_KEY: 'rk_test_1' }, ['stripe']],
+    [STRIPE_TEST, ['stripe']],
     [{ PROVIDER_URL: 'https://Pay.example/', PROVIDER_TOKEN: 't' }, ['http:pay.example']],
     [{ PROVIDER_URL: 'https://pay.example:8443/v1/?a=b' }, ['http:pay.example:8443/v1']],
     [
@@ -148,32 +157,10 @@ describe('settings: what is set and right', () => {
     expect(names.map(({ length }) => length)).toEqual([255]);
   });
 
-  test('Stripe: a test key sends test tokens and has the time of two round trips', () => {
-    const { provider, stripe, requestBudgetMs } = load({
-      PROVIDER: 'stripe',
-      STRIPE_SECRET_KEY: 'rk_test_1',
-    });
-    expect(provider).toMatchObject({ kind: 'stripe', timeoutMs: 25_000 });
-    expect(requestBudgetMs).toBe(30_000);
-    expect(stripe).toMatchObject({ live: false, testTokens: true, perSecondMax: 25 });
-  });
-
-  test('Stripe: a live key with STRIPE_LIVE=true sends no test token', () => {
-    expect(load(LIVE).stripe).toMatchObject({ live: true, testTokens: false });
-  });
-
   test('provider.md: plain http to another host is accepted only with PROVIDER_ALLOW_HTTP=true', () => {
     const env = { PROVIDER_URL: 'http://provider.example' };
     expect(load({ ...env, PROVIDER_ALLOW_HTTP: 'true' }).provider.url).toBe(env.PROVIDER_URL);
     expect(problemsOf({ ...env, PROVIDER_ALLOW_HTTP: 'false' })).toHaveLength(1);
-  });
-
-  test('a JWK set in a file is read at the start', () => {
-    const JWT_JWKS_FILE = fileWith('jwks.json', JSON.stringify({ keys: [publicKey] }));
-    expect(load({ JWT_JWKS_FILE }).tokens.keys).toEqual({
-      kind: 'jwks-file',
-      jwks: { keys: [publicKey] },
-    });
   });
 });
 

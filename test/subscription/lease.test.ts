@@ -51,7 +51,7 @@ test.each([
     lease: async () => taken,
     release: async (holder: string) => void released.push(holder),
   };
-  const lease = keepLease(readModels, silent, () => undefined);
+  const lease = keepLease(readModels, silent);
   await lease.take();
   expect(lease.handedOver()).toBe(taken === 'free');
   await lease.stop();

@@ -24,32 +24,51 @@ export const TIMEOUTS_MS = {
 };
 const RETRY = { retries: 8, initialRetryTime: 100, maxRetryTime: 1_000, multiplier: 2 };
 
-const CAUSES: readonly [RegExp, string][] = [
+/** A line, and the errors it is of: codes of Node, types of Kafka's protocol, names of kafkajs. */
+const CAUSES: readonly (readonly [line: string, ...codes: unknown[]])[] = [
   [
-    /SASL/i,
     'the brokers reject the login: KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD or KAFKA_SASL_MECHANISM is not theirs',
+    ...['KafkaJSSASLAuthenticationError', 'SASL_AUTHENTICATION_FAILED'],
+    ...['UNSUPPORTED_SASL_MECHANISM', 'ILLEGAL_SASL_STATE'],
   ],
-  [/certificate has expired/i, "the broker's certificate has expired"],
+  ["the broker's certificate has expired", 'CERT_HAS_EXPIRED'],
   [
-    /self.signed|unable to (verify|get)|unknown ca/i,
     "the broker's certificate is not signed by an authority of KAFKA_CA_FILE",
+    ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN'],
+    ...['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'UNABLE_TO_GET_ISSUER_CERT'],
+    'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   ],
-  [/altnames|Hostname\/IP/i, "the broker's certificate names another host than KAFKA_BROKERS"],
-  [/wrong version number|packet length too long/i, 'the broker does not speak TLS on this port'],
   [
-    /GroupCoordinatorNotFound|transactional id/i,
-    'no broker coordinates the transactional id: the login needs the right to write under it, and a single broker transaction.state.log.replication.factor=1',
+    "the broker's certificate names another host than KAFKA_BROKERS",
+    'ERR_TLS_CERT_ALTNAME_INVALID',
   ],
-  [/old epoch/i, 'another projector has begun to send to these topics'],
+  [
+    'the broker does not speak TLS on this port',
+    ...['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG'],
+  ],
+  [
+    'no broker coordinates the transactional id: the login needs the right to write under it, and a single broker transaction.state.log.replication.factor=1',
+    ...['KafkaJSGroupCoordinatorNotFound', 'TRANSACTIONAL_ID_AUTHORIZATION_FAILED'],
+  ],
+  ['another projector has begun to send to these topics', 'INVALID_PRODUCER_EPOCH'],
 ];
 
-/** One line for the operator. kafkajs wraps an error into others. */
+const CAUSES_DEEP_MAX = 4;
+
+/** kafkajs wraps an error into others. */
+const causeOf = (error: unknown, depth = 0): string | undefined => {
+  const { code, type, name, cause } = Object(error);
+  const [line] =
+    CAUSES.find(([, ...of]) => [code, type, name].some((one) => of.includes(one))) ?? [];
+  return line ?? (depth < CAUSES_DEEP_MAX ? causeOf(cause, depth + 1) : undefined);
+};
+
+/** One line for the operator. */
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return 'unknown';
   const { cause } = error;
   const inner = error.name === 'KafkaJSNonRetriableError' && cause instanceof Error ? cause : error;
-  const text = `${inner.name}: ${inner.message}`;
-  return CAUSES.find(([words]) => words.test(text))?.[1] ?? text;
+  return causeOf(error) ?? `${inner.name}: ${inner.message}`;
 };
 
 const TOO_LARGE = ['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'];

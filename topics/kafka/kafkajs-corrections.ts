@@ -1,6 +1,7 @@
 /**
- * Two corrections of kafkajs 2.2.4, which is no longer developed. They reach inner parts of one client; a
- * version with other inner parts fails at its first connection.
+ * Two corrections of kafkajs 2.2.4, which is no longer developed. They reach inner parts of one client by its
+ * private symbol: no public option leads to a producer's cluster, and its classes by their files would be
+ * corrected for every client. A version with other inner parts fails at its first connection.
  */
 import type { Kafka } from 'kafkajs';
 

@@ -112,6 +112,6 @@ const NOT_WHOLE = {
 };
 
 export const notWhole = (stream: string, what: keyof typeof NOT_WHOLE): StreamNotWhole =>
-  new StreamNotWhole(`${stream}: ${NOT_WHOLE[what]}`);
+  new StreamNotWhole(stream, NOT_WHOLE[what]);
 
 export type Call<T> = { response: Promise<T>; cancel?: () => void };

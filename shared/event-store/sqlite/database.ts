@@ -42,10 +42,13 @@ export class Failed extends Error {
   readonly kind: FailureKind;
   /** The failed commit may turn out to be stored after a restart. */
   readonly unknown: boolean;
-  constructor(kind: FailureKind, message: string, unknown = false) {
+  /** As in StoreFileUnusable. */
+  readonly isDamaged: boolean;
+  constructor(kind: FailureKind, message: string, unknown = false, isDamaged = false) {
     super(message);
     this.kind = kind;
     this.unknown = unknown;
+    this.isDamaged = isDamaged;
   }
 }
 
@@ -76,9 +79,10 @@ export function failedOf(error: unknown, committing: boolean): Failed {
   const message = `${reasonOf(error)} (SQLite error ${code})`;
   if (code === SQLITE_FULL || code === SQLITE_IOERR_WRITE) return new Failed('full', message);
   if ((code & 0xff) === SQLITE_BUSY) return new Failed('busy', message);
-  if (isDamage(error) && !committing) return new Failed('damaged', message);
+  const isDamaged = isDamage(error);
+  if (isDamaged && !committing) return new Failed('damaged', message, false, isDamaged);
   // After a failed fsync the pages may or may not be on the disk, and a second fsync may lie.
-  return new Failed('fatal', message, committing);
+  return new Failed('fatal', message, committing, isDamaged);
 }
 
 /** Throws Error, and SQLite's errors, for a file that cannot be used. */

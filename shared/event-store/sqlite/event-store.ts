@@ -49,8 +49,10 @@ export async function openSqliteEventStore(
   const { met, onDamage } = watchDamage(logger);
   const writer = await startWriter(
     { file, maxPages },
-    ({ message }) =>
-      onFatal?.(new StoreFileUnusable(message.includes(file) ? message : `${file}: ${message}`)),
+    ({ message, isDamaged }) =>
+      onFatal?.(
+        new StoreFileUnusable(message.includes(file) ? message : `${file}: ${message}`, isDamaged),
+      ),
     met,
   );
   const tail = liveTail(writer.openedAt);

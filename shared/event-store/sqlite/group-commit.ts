@@ -16,15 +16,15 @@ import type { Writer } from './worker.ts';
 /** A group's leftovers are garbage at once: more than 16 MB in all spares nothing (ADR-0112). */
 const MEMORY = { maxYoungGenerationSizeMb: 24 };
 
-const portError = ({ kind, message }: Failed): StoreUnavailable =>
+const portError = ({ kind, message, isDamaged }: Failed): StoreUnavailable =>
   kind === 'unusable' || kind === 'damaged'
-    ? new StoreFileUnusable(message)
+    ? new StoreFileUnusable(message, isDamaged)
     : new StoreUnavailable(message);
 
 /** Of an error that came from the thread, or of the thread's own end. */
 const failedFrom = ({ message, ...fields }: Error): Failed => {
-  const { kind = 'fatal', unknown = true } = fields as Partial<Failed>;
-  return new Failed(kind, message, unknown);
+  const { kind = 'fatal', unknown = true, isDamaged } = fields as Partial<Failed>;
+  return new Failed(kind, message, unknown, isDamaged);
 };
 
 /** `onFatal` is called at most once, after the start, `onDamage` each time. Throws StoreFileUnusable. */

@@ -139,8 +139,9 @@ export const openLog = (address: string, isLive: boolean) => {
       if (error instanceof StoreUnavailable) throw error;
       const message = `${address}: ${reasonOf(error)} (SQLite error ${codeOf(error)})`;
       // A live file may only be busy.
-      throw isDamage(error) || !isLive
-        ? new StoreFileUnusable(message)
+      const isDamaged = isDamage(error);
+      throw isDamaged || !isLive
+        ? new StoreFileUnusable(message, isDamaged)
         : new StoreUnavailable(message);
     }
   };

@@ -5,8 +5,9 @@ import { workerData } from 'node:worker_threads';
 import { orElse, reasonOf } from '../../runtime/error-text.ts';
 import { serveCalls } from '../../runtime/jobs.ts';
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
-import { movePages, versionOf, withoutSync } from '../../runtime/sqlite.ts';
+import { isDamage, movePages, versionOf, withoutSync } from '../../runtime/sqlite.ts';
 import { breakAt, describeBreak, LOG_START, storedCheck } from '../chain.ts';
+import { StoreFileUnusable } from '../errors.ts';
 import type { StoredForm } from '../port.ts';
 import {
   type AppendJob,
@@ -33,7 +34,7 @@ async function verifyTail(statements: Statements): Promise<void> {
   const position = Math.max(0, end - TAIL_EVENTS);
   const { logHash } = position === 0 ? LOG_START : (reads.hashAt(position) ?? {});
   if (logHash === undefined)
-    throw new Error(`the event log is damaged: position ${position} is missing`);
+    throw new StoreFileUnusable(`the event log is damaged: position ${position} is missing`, true);
   // Not the whole stream: that of the seals grows for ever.
   const before = async ({ stream, revision }: StoredForm) =>
     storedFrom(stream, revision - 2, 1).filter((one) => one.revision === revision - 1);
@@ -41,7 +42,10 @@ async function verifyTail(statements: Statements): Promise<void> {
   for (const form of reads.readAll(position, end, TAIL_EVENTS)) {
     const reason = await check(form);
     if (reason !== undefined)
-      throw new Error(`the event log is damaged at ${describeBreak(breakAt(form, reason))}`);
+      throw new StoreFileUnusable(
+        `the event log is damaged at ${describeBreak(breakAt(form, reason))}`,
+        true,
+      );
   }
 }
 
@@ -137,7 +141,8 @@ const open = async ({ file, maxPages }: WriterOptions): Promise<Writer> => {
       throw new Failed('fatal', message, true);
     });
   } catch (error) {
-    throw new Failed('unusable', `${file}: ${reasonOf(error)}`);
+    const isDamaged = isDamage(error) || error instanceof StoreFileUnusable;
+    throw new Failed('unusable', `${file}: ${reasonOf(error)}`, false, isDamaged);
   }
 };
 

@@ -53,3 +53,7 @@ export const principalOf = (payload: JWTPayload, merchantClaims: readonly string
   const isPerson = subject !== undefined && personOf(subject) !== '';
   return { merchantId, actor: subject ?? merchantId, scopes, ...(isPerson && { isPerson }) };
 };
+
+/** Undefined where the actor may see every merchant's events. */
+export const onlyOf = ({ merchantId }: Pick<Principal, 'merchantId'>): string | undefined =>
+  merchantId === '*' ? undefined : merchantId;

@@ -142,6 +142,7 @@ export const unavailable = (error: unknown): unknown => {
   if (code === undefined || !OF_THE_FILE.includes(code)) return error;
   return new ReadModelsUnavailable(
     `the file of the read models cannot be used: ${firstLineOf(error)}`,
+    { cause: error },
   );
 };
 

@@ -12,11 +12,18 @@ import {
   SETTING_NAMES,
 } from './table.ts';
 
-/** A problem, and whether there is one. */
-type Rules = Readonly<Record<string, boolean>>;
+/** `of`: the settings that it reads. Where one of them cannot be read itself, the problem may be none. */
+export type SettingProblem = { of: readonly string[]; line: string };
 
-const problemsOf = (rules: Rules): string[] =>
-  Object.keys(rules).filter((problem) => rules[problem]);
+type Setting = (typeof SETTING_NAMES)[number];
+
+/** A row: whether the rule is broken, what the line begins with, its rest, and which other settings the rule reads. */
+type SettingRule = readonly [isBroken: boolean, name: string, problem: string, ...Setting[]];
+
+const problemsIn = (rules: readonly SettingRule[]): SettingProblem[] =>
+  rules.flatMap(([isBroken, name, problem, ...others]) =>
+    isBroken ? [{ of: [name, ...others], line: `${name} ${problem}` }] : [],
+  );
 
 const SECRET_BYTES_MIN = 32;
 const isShort = (secret: string | undefined): boolean =>
@@ -30,35 +37,40 @@ const isPlainHttp = (url: string | undefined): boolean => {
   return protocol !== 'https:' && !LOOPBACK.test(hostname);
 };
 
+const READ_WITH_URL = ['PROVIDER_ALLOW_HTTP', 'PROVIDER'] as const;
+
 /** Card numbers must not travel in the clear. */
-const providerRules = (parsed: ParsedSettings): Rules => {
-  const { PROVIDER: provider, PROVIDER_URL: url, PROVIDER_ALLOW_HTTP: allowsHttp } = parsed;
+const providerRules = (parsed: ParsedSettings): SettingRule[] => {
+  const { PROVIDER: provider, PROVIDER_URL: url } = parsed;
   const { PROVIDER_TIMEOUT_MS: timeoutMs, REQUEST_BUDGET_MS: budgetMs } = parsed;
-  return {
-    [`PROVIDER_TIMEOUT_MS (${timeoutMs}) must not be above REQUEST_BUDGET_MS (${budgetMs})`]:
-      timeoutMs > budgetMs,
-    'PROVIDER_URL must be https (or set PROVIDER_ALLOW_HTTP=true)': isPlainHttp(url) && !allowsHttp,
-    'PROVIDER_URL must be set with PROVIDER=http': provider === 'http' && url === undefined,
-    [`PROVIDER_URL must not be set with PROVIDER=${provider}`]:
-      provider !== 'http' && url !== undefined,
-  };
+  const isPlain = isPlainHttp(url) && !parsed.PROVIDER_ALLOW_HTTP;
+  const isLate = `(${timeoutMs}) must not be above REQUEST_BUDGET_MS (${budgetMs})`;
+  const isMissing = provider === 'http' && url === undefined;
+  const isForeign = provider !== 'http' && url !== undefined;
+  return [
+    [timeoutMs > budgetMs, 'PROVIDER_TIMEOUT_MS', isLate, 'REQUEST_BUDGET_MS', 'PROVIDER'],
+    [isPlain, 'PROVIDER_URL', 'must be https (or set PROVIDER_ALLOW_HTTP=true)', ...READ_WITH_URL],
+    [isMissing, 'PROVIDER_URL', 'must be set with PROVIDER=http', 'PROVIDER'],
+    [isForeign, 'PROVIDER_URL', `must not be set with PROVIDER=${provider}`, 'PROVIDER'],
+  ];
 };
 
-const stripeRules = (parsed: ParsedSettings): Rules => {
-  const { STRIPE_SECRET_KEY: key } = parsed;
+const stripeRules = (parsed: ParsedSettings): SettingRule[] => {
+  const { STRIPE_SECRET_KEY: key, STRIPE_API_VERSION: version } = parsed;
+  const KEY = 'STRIPE_SECRET_KEY';
   if (parsed.PROVIDER !== 'stripe')
-    return { 'STRIPE_SECRET_KEY must not be set without PROVIDER=stripe': key !== undefined };
+    return [[key !== undefined, KEY, 'must not be set without PROVIDER=stripe', 'PROVIDER']];
   const isLive = key !== undefined && isLiveKey(key);
-  return {
-    'STRIPE_SECRET_KEY must be set with PROVIDER=stripe': key === undefined,
-    'STRIPE_SECRET_KEY is a live key: money would move (set STRIPE_LIVE=true)':
-      isLive && !parsed.STRIPE_LIVE,
-    'STRIPE_TEST_TOKENS must not be true with a live key':
-      isLive && parsed.STRIPE_TEST_TOKENS === true,
+  const isUnmeant = isLive && !parsed.STRIPE_LIVE;
+  const sendsTokens = isLive && parsed.STRIPE_TEST_TOKENS === true;
+  return [
+    [key === undefined, KEY, 'must be set with PROVIDER=stripe', 'PROVIDER'],
+    [isUnmeant, KEY, 'is a live key: money would move (set STRIPE_LIVE=true)', 'STRIPE_LIVE'],
+    [sendsTokens, 'STRIPE_TEST_TOKENS', 'must not be true with a live key', KEY],
     // Earlier versions list what a capture of part released as a refund of what was never taken.
-    'STRIPE_API_VERSION must not be before 2025-03-31': parsed.STRIPE_API_VERSION < '2025-03-31',
-    'STRIPE_API_URL must be https': isPlainHttp(parsed.STRIPE_API_URL),
-  };
+    [version < '2025-03-31', 'STRIPE_API_VERSION', 'must not be before 2025-03-31'],
+    [isPlainHttp(parsed.STRIPE_API_URL), 'STRIPE_API_URL', 'must be https'],
+  ];
 };
 
 /** `%2F` begins the path of a socket file. */
@@ -84,50 +96,43 @@ const isMongoPlain = (url: string): boolean => {
 };
 
 /** Plain text can be read and changed on its way. */
-const plaintextRules = (parsed: ParsedSettings): Rules => {
+const plaintextRules = (parsed: ParsedSettings): SettingRule[] => {
   const { EVENTSTOREDB_URL: esdb, MONGODB_URL: mongo, KAFKA_BROKERS: brokers = [] } = parsed;
   const rule = (
     engine: (typeof PLAINTEXT_ENGINES)[number],
     isPlain: boolean,
-    [setting, withTls]: readonly [string, string],
-  ): Rules => ({
-    [`${setting} must use TLS on a host other than loopback: ${withTls}, or set PLAINTEXT_ALLOWED=${engine}`]:
-      isPlain && parsed.PLAINTEXT_ALLOWED?.includes(engine) !== true,
-  });
+    setting: Setting,
+    withTls: string,
+    ...others: Setting[]
+  ): SettingRule => [
+    isPlain && parsed.PLAINTEXT_ALLOWED?.includes(engine) !== true,
+    setting,
+    `must use TLS on a host other than loopback: ${withTls}, or set PLAINTEXT_ALLOWED=${engine}`,
+    ...others,
+    'PLAINTEXT_ALLOWED',
+  ];
   const isEventStorePlain =
     esdb !== undefined && parameterOf(esdb, 'tls') === 'false' && isElsewhere(hostsOf(esdb));
+  const isMongoDbPlain = mongo !== undefined && isMongoPlain(mongo);
   const isKafkaPlain = !parsed.KAFKA_TLS && isElsewhere(brokers);
-  return {
-    ...rule('eventstoredb', isEventStorePlain, ['EVENTSTOREDB_URL', 'leave out tls=false']),
-    ...rule('mongodb', mongo !== undefined && isMongoPlain(mongo), ['MONGODB_URL', 'add tls=true']),
-    ...rule('kafka', isKafkaPlain, ['KAFKA_BROKERS', 'set KAFKA_TLS=true']),
-    ...rule('jwks', isPlainHttp(parsed.JWT_JWKS_URL), ['JWT_JWKS_URL', 'use https']),
-  };
+  return [
+    rule('eventstoredb', isEventStorePlain, 'EVENTSTOREDB_URL', 'leave out tls=false'),
+    rule('mongodb', isMongoDbPlain, 'MONGODB_URL', 'add tls=true'),
+    rule('kafka', isKafkaPlain, 'KAFKA_BROKERS', 'set KAFKA_TLS=true', 'KAFKA_TLS'),
+    rule('jwks', isPlainHttp(parsed.JWT_JWKS_URL), 'JWT_JWKS_URL', 'use https'),
+  ];
 };
 
 const KAFKA_LOGIN = ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] as const;
 
-const kafkaRules = (parsed: ParsedSettings): Rules => {
+const kafkaRules = (parsed: ParsedSettings): SettingRule[] => {
   const missing = KAFKA_LOGIN.filter((name) => parsed[name] === undefined);
-  return {
-    [`${missing.join(', ')} must be set with the other settings of Kafka's login`]:
-      missing.length > 0 && missing.length < KAFKA_LOGIN.length,
-    'KAFKA_TLS must be true with KAFKA_CA_FILE':
-      parsed.KAFKA_CA_FILE !== undefined && !parsed.KAFKA_TLS,
-  };
-};
-
-export const engineProblems = (parsed: ParsedSettings): string[] => {
-  const { EVENTSTOREDB_URL: url } = parsed;
-  const addressProblems = url === undefined ? [] : eventStoreAddressProblems(url);
+  const isPart = missing.length > 0 && missing.length < KAFKA_LOGIN.length;
+  const hasUnusedCa = parsed.KAFKA_CA_FILE !== undefined && !parsed.KAFKA_TLS;
+  const whole = "must be set with the other settings of Kafka's login";
   return [
-    ...addressProblems.map((problem) => `EVENTSTOREDB_URL ${problem}`),
-    ...problemsOf({
-      ...providerRules(parsed),
-      ...stripeRules(parsed),
-      ...plaintextRules(parsed),
-      ...kafkaRules(parsed),
-    }),
+    [isPart, missing.join(', '), whole, ...KAFKA_LOGIN],
+    [hasUnusedCa, 'KAFKA_TLS', 'must be true with KAFKA_CA_FILE', 'KAFKA_CA_FILE'],
   ];
 };
 
@@ -139,73 +144,86 @@ const algorithmsAllowed = (parsed: ParsedSettings): string[] => {
   return hasPublicKeys ? PUBLIC_KEY_ALGORITHMS : [LOCAL_KEY_ALGORITHM];
 };
 
-export const tokenProblems = (parsed: ParsedSettings): string[] => {
+const tokenRules = (parsed: ParsedSettings): SettingRule[] => {
+  const { JWT_ISSUER: issuer, JWT_AUDIENCE: audience } = parsed;
   const sources = KEY_SOURCES.filter((name) => parsed[name] !== undefined);
   const allowed = algorithmsAllowed(parsed);
   // A public key must never serve as an HMAC secret.
-  const hasForeign = parsed.JWT_ALGORITHMS?.some((name) => !allowed.includes(name)) === true;
+  const isForeign = parsed.JWT_ALGORITHMS?.some((name) => !allowed.includes(name)) === true;
+  const isWrong = sources.length <= 1 && isForeign;
   const isByUrl = parsed.JWT_JWKS_URL !== undefined;
-  return problemsOf({
-    [`${sources.join(', ')} must not be set together`]: sources.length > 1,
-    [`JWT_ALGORITHMS must be of ${allowed.join(', ')} with these keys`]:
-      sources.length <= 1 && hasForeign,
-    'JWT_ISSUER must be set with JWT_JWKS_URL': isByUrl && parsed.JWT_ISSUER === undefined,
-    'JWT_AUDIENCE must be set with JWT_JWKS_URL': isByUrl && parsed.JWT_AUDIENCE === undefined,
-  });
+  const ofThese = `must be of ${allowed.join(', ')} with these keys`;
+  const byUrl = 'must be set with JWT_JWKS_URL';
+  return [
+    [sources.length > 1, sources.join(', '), 'must not be set together', ...sources],
+    [isWrong, 'JWT_ALGORITHMS', ofThese, ...KEY_SOURCES],
+    [isByUrl && issuer === undefined, 'JWT_ISSUER', byUrl, 'JWT_JWKS_URL'],
+    [isByUrl && audience === undefined, 'JWT_AUDIENCE', byUrl, 'JWT_JWKS_URL'],
+  ];
 };
 
 /** The embedded mode has defaults for these; several processes must be given each. */
-const distributedRules = (mode: Mode, parsed: ParsedSettings): Rules => {
-  if (!isDistributed(mode)) return {};
-  return {
-    [`EVENTSTOREDB_URL must be set for the ${mode}`]: parsed.EVENTSTOREDB_URL === undefined,
-    [`MONGODB_URL must be set for the ${mode}`]: parsed.MONGODB_URL === undefined,
-    'PROVIDER_URL must be set for the command-api; npm run start:provider serves the simulated one':
-      mode === 'command-api' && parsed.PROVIDER === 'simulator',
-    [`one of ${KEY_SOURCES.join(', ')} must be set for the ${mode}`]: KEY_SOURCES.every(
-      (name) => parsed[name] === undefined,
-    ),
-    [`JWT_SECRET must be at least ${SECRET_BYTES_MIN} bytes for the ${mode}`]: isShort(
-      parsed.JWT_SECRET,
-    ),
-  };
+const distributedRules = (mode: Mode, parsed: ParsedSettings): SettingRule[] => {
+  if (!isDistributed(mode)) return [];
+  const { EVENTSTOREDB_URL: events, MONGODB_URL: models, JWT_SECRET: secret } = parsed;
+  const isSimulated = mode === 'command-api' && parsed.PROVIDER === 'simulator';
+  const hasNoKeys = KEY_SOURCES.every((name) => parsed[name] === undefined);
+  const set = `must be set for the ${mode}`;
+  const long = `must be at least ${SECRET_BYTES_MIN} bytes for the ${mode}`;
+  const served = `${set}; npm run start:provider serves the simulated one`;
+  return [
+    [events === undefined, 'EVENTSTOREDB_URL', set],
+    [models === undefined, 'MONGODB_URL', set],
+    [isSimulated, 'PROVIDER_URL', served, 'PROVIDER'],
+    [hasNoKeys, `one of ${KEY_SOURCES.join(', ')}`, set, ...KEY_SOURCES],
+    [isShort(secret), 'JWT_SECRET', long],
+  ];
 };
 
 /** Another secret would charge repeats again (gaps §8), and sign webhooks by other keys. */
-const secretRules = (mode: Mode, parsed: ParsedSettings): Rules => {
+const secretRules = (mode: Mode, parsed: ParsedSettings): SettingRule[] => {
   const isShared = parsed.EVENTSTOREDB_URL !== undefined || isDistributed(mode);
-  const needsSecrets = mode !== 'provider' && isShared;
+  const isNeeded = mode !== 'provider' && isShared;
   const own = ['IDEMPOTENCY_SECRET', 'WEBHOOK_SECRET'] as const;
   const all = ['IDEMPOTENCY_SECRET', 'IDEMPOTENCY_SECRET_PREVIOUS', 'WEBHOOK_SECRET'] as const;
-  return Object.fromEntries([
-    ...all.map((name) => [
-      `${name} must be at least ${SECRET_BYTES_MIN} bytes`,
-      isShort(parsed[name]),
-    ]),
-    ...own.map((name) => [
-      `${name} must be set with EventStoreDB, to the same value in every process`,
-      needsSecrets && parsed[name] === undefined,
-    ]),
+  const long = `must be at least ${SECRET_BYTES_MIN} bytes`;
+  const set = 'must be set with EventStoreDB, to the same value in every process';
+  return [
+    ...all.map((name): SettingRule => [isShort(parsed[name]), name, long]),
+    ...own.map((name): SettingRule => [isNeeded && parsed[name] === undefined, name, set]),
+  ];
+};
+
+export const settingProblems = (mode: Mode, parsed: ParsedSettings): SettingProblem[] => {
+  const { EVENTSTOREDB_URL: url, RATE_LIMIT_BURST: burst, RATE_LIMIT_PER_SECOND: rate } = parsed;
+  const addressProblems = url === undefined ? [] : eventStoreAddressProblems(url);
+  const least = 'must be at least 1 when RATE_LIMIT_PER_SECOND is set';
+  return problemsIn([
+    ...addressProblems.map((problem): SettingRule => [true, 'EVENTSTOREDB_URL', problem]),
+    ...providerRules(parsed),
+    ...stripeRules(parsed),
+    ...plaintextRules(parsed),
+    ...kafkaRules(parsed),
+    ...tokenRules(parsed),
+    [burst === 0 && rate > 0, 'RATE_LIMIT_BURST', least, 'RATE_LIMIT_PER_SECOND'],
+    ...distributedRules(mode, parsed),
+    ...secretRules(mode, parsed),
   ]);
 };
 
-export const modeProblems = (mode: Mode, parsed: ParsedSettings): string[] =>
-  problemsOf({
-    'RATE_LIMIT_BURST must be at least 1 when RATE_LIMIT_PER_SECOND is set':
-      parsed.RATE_LIMIT_BURST === 0 && parsed.RATE_LIMIT_PER_SECOND > 0,
-    ...distributedRules(mode, parsed),
-    ...secretRules(mode, parsed),
-  });
-
 export const warningsOf = (parsed: ParsedSettings): string[] => {
   const isByFile = parsed.JWT_JWKS_FILE !== undefined;
-  return problemsOf({
-    [`JWT_SECRET is shorter than ${SECRET_BYTES_MIN} bytes`]: isShort(parsed.JWT_SECRET),
-    'JWT_ISSUER is not set, so it is not checked': isByFile && parsed.JWT_ISSUER === undefined,
-    'JWT_AUDIENCE is not set, so it is not checked': isByFile && parsed.JWT_AUDIENCE === undefined,
-    'JWT_MERCHANT_CLAIM is not set, so the merchant is guessed: the first of merchant_id, client_id and sub in a token; name the claim of your issuer':
-      parsed.JWT_JWKS_URL !== undefined && parsed.JWT_MERCHANT_CLAIM === undefined,
-  });
+  const isGuessed = parsed.JWT_JWKS_URL !== undefined && parsed.JWT_MERCHANT_CLAIM === undefined;
+  const unchecked = 'is not set, so it is not checked';
+  const guessed =
+    'is not set, so the merchant is guessed: the first of merchant_id, client_id and sub in a token; name the claim of your issuer';
+  const warnings = problemsIn([
+    [isShort(parsed.JWT_SECRET), 'JWT_SECRET', `is shorter than ${SECRET_BYTES_MIN} bytes`],
+    [isByFile && parsed.JWT_ISSUER === undefined, 'JWT_ISSUER', unchecked],
+    [isByFile && parsed.JWT_AUDIENCE === undefined, 'JWT_AUDIENCE', unchecked],
+    [isGuessed, 'JWT_MERCHANT_CLAIM', guessed],
+  ]);
+  return warnings.map(({ line }) => line);
 };
 
 const KNOWN: string[] = [...SETTING_NAMES, ...SECRET_SETTINGS.map((name) => `${name}_FILE`)];
