@@ -3,8 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { OperationOrder } from '../command-api/provider/port.ts';
 import type { Durability } from '../shared/runtime/sqlite.ts';
 import { openLedger, type Recorded, type Waiting } from './ledger.ts';
-import { AUTHENTICATED, asksShopper, behaviourOf, NOT_AUTHENTICATED } from './rules.ts';
-import { SLOW_CARD_MS } from './test-cards.ts';
+import { asksShopper, behaviourOf, CARRIED_OUT, decide, NOT_AUTHENTICATED } from './rules.ts';
+import { type CardBehaviour, SLOW_CARD_MS } from './test-cards.ts';
 
 /** NOT_REACHABLE: the call never arrived. SILENT: it gets no response. Neither writes anything. */
 type Carried =
@@ -28,9 +28,9 @@ export const openSimulation = (
   const closing = new AbortController();
   const atWork = new Map<string, Promise<Carried>>();
 
-  const record = (operation: OperationOrder): Carried => {
-    const behaviour = behaviourOf(operation);
-    const recorded = ledger.record(operation, behaviour);
+  const record = (operation: OperationOrder, behaviour?: CardBehaviour): Carried => {
+    const decided = decide(operation, ledger.authorization);
+    const recorded = ledger.record(operation, decided, behaviour);
     const isLost = behaviour === 'ANSWER_LOST' && recorded.outcome === 'RECORDED';
     return isLost ? { outcome: 'RESPONSE_LOST' } : recorded;
   };
@@ -43,6 +43,7 @@ export const openSimulation = (
   };
 
   return {
+    ...ledger,
     operate: async (operation: OperationOrder): Promise<Carried> => {
       const { operationId } = operation;
       const running = atWork.get(operationId);
@@ -57,28 +58,23 @@ export const openSimulation = (
       }
       if (behaviour === 'NOT_REACHABLE') return { outcome: 'NOT_REACHABLE' };
       if (behaviour === 'TIMES_OUT') return { outcome: 'SILENT' };
-      return behaviour === 'SLOW' ? recordLater(operation) : record(operation);
+      return behaviour === 'SLOW' ? recordLater(operation) : record(operation, behaviour);
     },
     find: (operationId: string): Known | undefined =>
       ledger.find(operationId) ?? (atWork.has(operationId) ? { outcome: 'AT_WORK' } : undefined),
     fence: (operationId: string): Exclude<Known, Waiting> =>
       atWork.has(operationId) ? { outcome: 'AT_WORK' } : ledger.fence(operationId),
-    recordElsewhere: ledger.recordElsewhere,
-    authentication: ledger.authentication,
     isWaiting: (operationId: string) => ledger.find(operationId)?.outcome === 'ACTION_REQUIRED',
     /** A button of the page. Undefined where no such page is; `seen`: it counts, else it came too late. */
     press: (secret: string, authenticated: boolean) => {
       const found = ledger.authentication(secret);
       if (found === undefined) return undefined;
       if (Date.now() >= Date.parse(found.expiresAt)) return { ...found, seen: false };
-      const outcome = authenticated ? AUTHENTICATED : NOT_AUTHENTICATED;
-      const kept = ledger.complete(found, outcome);
+      const outcome = authenticated ? CARRIED_OUT : NOT_AUTHENTICATED;
+      const kept = ledger.record(found, outcome);
       const seen = kept.outcome === 'RECORDED' && kept.entry.outcome === outcome.outcome;
       return { ...found, seen };
     },
-    list: ledger.list,
-    end: ledger.end,
-    authorization: ledger.authorization,
     /** Operations still at work were not carried out, and never will be. */
     close: (): void => {
       closing.abort();
