@@ -40,10 +40,9 @@ export type OperationOrder = {
   currency: string;
 } & CallDetails;
 /** A merchant may have its own account at the provider. */
-type OfMerchant = { merchantId: string };
-/** The provider that was sent it; absent where the log does not say (ADR-0247). */
-type SentTo = { provider?: string | undefined };
-export type ProviderOperation = OperationOrder & OfMerchant;
+export type ProviderOperation = OperationOrder & { merchantId: string };
+/** `provider` was sent it; absent where the log does not say (ADR-0247). */
+type SentOperation = { merchantId: string; provider?: string | undefined };
 
 export type Approved = Extract<FinalOutcomeDetails, { outcome: 'APPROVED' }>;
 /** The provider's own code is verbatim, at most 64 of `A-Za-z0-9_.-`, without a long digit run. */
@@ -120,8 +119,7 @@ export type OperationQuestion = {
   /** Set where a shopper may have the provider's address. */
   waitsUntil?: string | undefined;
 } & Partial<Authorization> &
-  OfMerchant &
-  SentTo;
+  SentOperation;
 
 /** `refunds`: approved. `observed`: made elsewhere, `refundId` is the provider's. */
 export type PaymentQuestion = {
@@ -131,8 +129,7 @@ export type PaymentQuestion = {
   refunds: { operationId: string; amount: number }[];
   observed: { operationId: string; refundId: string }[];
 } & Authorization &
-  OfMerchant &
-  SentTo;
+  SentOperation;
 
 /** As the provider has it now. */
 export type KnownDispute = Extract<LaterResult, { kind: 'DISPUTE' }> & {

@@ -27,6 +27,7 @@ import {
   NOT_SENT,
   notSent,
   objectOf,
+  type Reading,
   readCreate,
   rejectionOf,
   undecided,
@@ -129,6 +130,11 @@ const afterKeyTaken = async (call: StripeCall, question: OperationQuestion) => {
   return found.outcome === 'NOT_FOUND' ? unknown(AT_WORK) : found;
 };
 
+const isUndone = (
+  reading: Reading,
+): reading is Extract<Reading, { outcome: 'NOT_FOUND' | 'IMPOSSIBLE' }> =>
+  reading.outcome === 'NOT_FOUND' || reading.outcome === 'IMPOSSIBLE';
+
 /** An earlier request under the same id may have acted: Stripe's objects decide. */
 const afterRejection = async (
   call: StripeCall,
@@ -140,8 +146,7 @@ const afterRejection = async (
   const isNowhere = found === MISSING && isMissing(response);
   // The opened intent does not exist: nothing was confirmed, and no card was declined.
   if (isNowhere && question.reference !== undefined) return MISCONFIGURED;
-  const isUndone = isNowhere || found.outcome === 'NOT_FOUND' || found.outcome === 'IMPOSSIBLE';
-  if (!isUndone) return found;
+  if (!isNowhere && !isUndone(found)) return found;
   // An impossible create was fenced: its intent is canceled.
   if (found.outcome === 'IMPOSSIBLE' && question.reference !== undefined) return MET_FENCE;
   // A follow-up of a payment that is not in this account is rejected for that payment alone.
@@ -180,8 +185,7 @@ const confirm = async (
   if (about != null && about.id !== reference) return mismatch;
   if (intent === undefined) return readRejection(call, response, question, operation.card.reveal());
   const reading = readCreate(intent, question);
-  const isUndone = reading.outcome === 'NOT_FOUND' || reading.outcome === 'IMPOSSIBLE';
-  return isUndone || reading.outcome === 'DECLINED' ? mismatch : reading;
+  return isUndone(reading) || reading.outcome === 'DECLINED' ? mismatch : reading;
 };
 
 const isKept = (call: StripeCall, keep: Promise<void>): Promise<boolean> => {
@@ -224,7 +228,7 @@ const executeFollowUp = async (call: StripeCall, operation: FollowUp): Promise<P
   const response = await call.send(followUpRequest(question, reference));
   if (response.status !== 200) return readRejection(call, response, question);
   const reading = readResponse(response, question, reference);
-  return reading.outcome === 'NOT_FOUND' || reading.outcome === 'IMPOSSIBLE' ? mismatch : reading;
+  return isUndone(reading) ? mismatch : reading;
 };
 
 /** Throws Undecided, and ZodError. */
