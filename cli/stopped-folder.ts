@@ -15,7 +15,7 @@ import { rejectUnsealed } from '../projector/seals/check.ts';
 import { headFileOf, isNextKey, readHeadFile, readSealingKey } from '../projector/seals/key.ts';
 import { lastKeyOf, sealsOf } from '../projector/seals/stored-seals.ts';
 import { readLedger } from '../provider-simulator/ledger.ts';
-import { pageOf } from '../provider-simulator/simulator.ts';
+import { ledgerPageOf } from '../provider-simulator/simulator.ts';
 import { logIdOf } from '../shared/event-store/chain.ts';
 import { StoreFileUnusable, UnreadableStream } from '../shared/event-store/errors.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
@@ -138,7 +138,7 @@ const booksOf = (folder: string): Pick<ReconcileOptions, 'provider' | 'providers
   if (kind !== 'simulator') return { provider: openOuterProvider(config), providers: names };
   const { list } = readLedger(fileIn(folder, LEDGER, 'set PROVIDER_URL to ask the provider'));
   const ledger: Provider['ledger'] = async (after, limit) =>
-    pageOf(list(Number(after ?? 0), limit));
+    ledgerPageOf(list(Number(after ?? 0), limit));
   return { provider: { ledger }, providers: ['simulator', ...names.slice(1)] };
 };
 

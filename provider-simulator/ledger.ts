@@ -14,7 +14,7 @@ import {
 import {
   type AskingShopper,
   AUTHORIZATION_MS_MAX,
-  type Authorization,
+  type KnownAuthorization,
   type SimulatedOutcome,
 } from './rules.ts';
 import { type CardBehaviour, LATER_BEHAVIOURS } from './test-cards.ts';
@@ -29,9 +29,9 @@ export type SimulatedEntry = Omit<LedgerEntry, 'cursor'> & {
 
 type Ordered = Pick<SimulatedEntry, 'operationId' | 'kind' | 'paymentId' | 'amount' | 'currency'>;
 /** An operation that waits for its shopper; the secret is in the address of the page (gaps §21). */
-export type Authentication = Ordered & Record<'secret' | 'returnUrl' | 'expiresAt', string>;
+export type AskedAuthentication = Ordered & Record<'secret' | 'returnUrl' | 'expiresAt', string>;
 
-export type Waiting = { outcome: 'ACTION_REQUIRED' } & Authentication;
+export type WaitingOperation = { outcome: 'ACTION_REQUIRED' } & AskedAuthentication;
 
 export type Recorded = { outcome: 'RECORDED'; entry: SimulatedEntry } | { outcome: 'FENCED' };
 
@@ -165,14 +165,14 @@ const authenticationsIn = (db: DatabaseSync) => {
   const insert = db.prepare(AWAIT);
   const byOperation = db.prepare(`${AUTHENTICATION} WHERE operation_id = ?`);
   const bySecret = db.prepare(`${AUTHENTICATION} WHERE secret = ?`);
-  const waiting = (operationId: string): Waiting | undefined => {
-    const row = byOperation.get(operationId) as Authentication | undefined;
+  const waiting = (operationId: string): WaitingOperation | undefined => {
+    const row = byOperation.get(operationId) as AskedAuthentication | undefined;
     return row && { outcome: 'ACTION_REQUIRED', ...row };
   };
   return {
     waiting,
     /** Unless it waits already. */
-    await: (operation: AskingShopper, expiresAt: string): Waiting => {
+    await: (operation: AskingShopper, expiresAt: string): WaitingOperation => {
       const { operationId, kind, paymentId, amount, currency } = operation;
       const order = { operationId, kind, paymentId, amount, currency };
       const secret = randomBytes(SECRET_BYTES).toString('base64url');
@@ -181,7 +181,7 @@ const authenticationsIn = (db: DatabaseSync) => {
       if (kept === undefined) throw new Error(`operation ${operationId} waits and is not kept`);
       return kept;
     },
-    authentication: (secret: string) => bySecret.get(secret) as Authentication | undefined,
+    authentication: (secret: string) => bySecret.get(secret) as AskedAuthentication | undefined,
   };
 };
 
@@ -234,7 +234,7 @@ const ledgerIn = (db: DatabaseSync) => {
       fence.run(operationId);
       return mustRead(operationId);
     },
-    find: (operationId: string): Recorded | Waiting | undefined =>
+    find: (operationId: string): Recorded | WaitingOperation | undefined =>
       read(operationId) ?? waiting(operationId),
     /** `since` of any offset; the page says it where the ledger knows the time of its entries. */
     list: (after: number, limit: number, since?: string): SimulatedPage => {
@@ -248,7 +248,7 @@ const ledgerIn = (db: DatabaseSync) => {
     end: (after: number, limit: number): SimulatedEntry[] =>
       (end.all(after, limit) as CarriedOut[]).map(entryOf),
     authorization: (operationId: string) =>
-      authorization.get(operationId) as Authorization | undefined,
+      authorization.get(operationId) as KnownAuthorization | undefined,
   };
 };
 

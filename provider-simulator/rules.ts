@@ -16,7 +16,7 @@ export type SimulatedOutcome = {
   providerFailureCode?: string;
 };
 
-export type Authorization = {
+export type KnownAuthorization = {
   kind: OperationOrder['kind'];
   outcome: 'APPROVED' | 'DECLINED' | 'FENCED';
   paymentId: string;
@@ -105,7 +105,10 @@ const decideCard = (operation: CardOperation): SimulatedOutcome => {
 /** The amount captured elsewhere of an authorization, or refunded of a capture, in minor units. */
 const elsewhereOf = (amount: number): number => Math.min(100, amount);
 
-const decideCapture = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {
+const decideCapture = (
+  operation: FollowUp,
+  authorization: KnownAuthorization,
+): SimulatedOutcome => {
   if (authorization.kind === 'SALE') return notPermitted('already_captured');
   if (authorization.voided !== null) return notPermitted('already_voided');
   // A capture below the authorized amount releases the rest, so there is never a second one.
@@ -117,7 +120,7 @@ const decideCapture = (operation: FollowUp, authorization: Authorization): Simul
     : CARRIED_OUT;
 };
 
-const decideVoid = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {
+const decideVoid = (operation: FollowUp, authorization: KnownAuthorization): SimulatedOutcome => {
   if (authorization.kind === 'SALE') return notPermitted('already_captured');
   if (authorization.captured !== null) return notPermitted('already_captured');
   if (authorization.voided !== null) return notPermitted('already_voided');
@@ -125,12 +128,12 @@ const decideVoid = (operation: FollowUp, authorization: Authorization): Simulate
 };
 
 /** Refunds that did not bounce, and what was refunded elsewhere. */
-const goneBack = ({ behaviour, refunded }: Authorization, captured: number): number => {
+const goneBack = ({ behaviour, refunded }: KnownAuthorization, captured: number): number => {
   if (behaviour === 'REFUND_FAILS') return 0;
   return (refunded ?? 0) + (behaviour === 'REFUNDED_ELSEWHERE' ? elsewhereOf(captured) : 0);
 };
 
-const decideRefund = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {
+const decideRefund = (operation: FollowUp, authorization: KnownAuthorization): SimulatedOutcome => {
   const captured =
     authorization.kind === 'SALE' ? authorization.amount : (authorization.captured ?? 0);
   if (captured === 0) return notPermitted('nothing_captured');
@@ -143,7 +146,7 @@ const decideRefund = (operation: FollowUp, authorization: Authorization): Simula
 
 const deciders = { CAPTURE: decideCapture, VOID: decideVoid, REFUND: decideRefund };
 
-const withElsewhere = (authorization: Authorization): Authorization => {
+const withElsewhere = (authorization: KnownAuthorization): KnownAuthorization => {
   const { kind, behaviour, amount } = authorization;
   if (kind !== 'AUTHORIZE') return authorization;
   if (behaviour === 'CAPTURED_ELSEWHERE')
@@ -153,7 +156,7 @@ const withElsewhere = (authorization: Authorization): Authorization => {
 
 const decideFollowUp = (
   operation: FollowUp,
-  authorization: Authorization | undefined,
+  authorization: KnownAuthorization | undefined,
 ): SimulatedOutcome => {
   const reserved = authorization?.kind === 'AUTHORIZE' || authorization?.kind === 'SALE';
   if (!reserved || authorization.outcome !== 'APPROVED')
@@ -164,9 +167,9 @@ const decideFollowUp = (
 };
 
 /** `authorizationOf` gives what the ledger has of the authorization that a follow-up names. */
-export const decide = (
+export const decideOperation = (
   operation: OperationOrder,
-  authorizationOf: (operationId: string) => Authorization | undefined,
+  authorizationOf: (operationId: string) => KnownAuthorization | undefined,
 ): SimulatedOutcome =>
   'card' in operation
     ? decideCard(operation)
@@ -178,7 +181,7 @@ const DISPUTE_OPEN_MS = 300;
 /** What has become of an authorization or sale by itself, at a time. */
 export const laterResultsOf = (
   { authorizationId, refunds }: Pick<PaymentQuestion, 'authorizationId' | 'refunds'>,
-  { kind, amount, behaviour, captured, voided, outcome, takenAt }: Authorization,
+  { kind, amount, behaviour, captured, voided, outcome, takenAt }: KnownAuthorization,
   nowMs: number,
 ): LaterResult[] => {
   if (outcome !== 'APPROVED') return [];

@@ -14,10 +14,10 @@ import type { OperationOrder } from '../command-api/provider/port.ts';
 import { engineState, registerHealth } from '../shared/http/server/health.ts';
 import { CardSecret } from '../shared/payment/card.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
-import type { SimulatedEntry, Waiting } from './ledger.ts';
+import type { SimulatedEntry, WaitingOperation } from './ledger.ts';
 import { pagePath, registerPage, SHOPPER_PATH } from './page.ts';
 import { cardOfToken, networkCodesOf } from './rules.ts';
-import type { Known, Simulation } from './simulation.ts';
+import type { KnownOperation, Simulation } from './simulation.ts';
 
 /** Holds a call without a response open for that long, unless the client closes it first. */
 const SILENCE_MS_MAX = 30_000;
@@ -32,7 +32,7 @@ const page = z.object({
   since: z.iso.datetime({ offset: true }).optional(),
 });
 
-const actionOf = (request: FastifyRequest, waiting: Waiting) => {
+const actionOf = (request: FastifyRequest, waiting: WaitingOperation) => {
   const { operationId, outcome, amount, currency, secret, expiresAt } = waiting;
   const url = `${request.protocol}://${request.host}${pagePath(secret)}`;
   const nextAction = { type: 'REDIRECT', url };
@@ -119,7 +119,12 @@ const silences = (app: FastifyInstance) => {
 type Call = FastifyRequest<{ Params: { operationId: string } }>;
 
 /** A FENCED one is a conflict to a PUT alone. */
-const respond = (call: Call, reply: FastifyReply, known: Known, fencedStatus: 200 | 409) => {
+const respond = (
+  call: Call,
+  reply: FastifyReply,
+  known: KnownOperation,
+  fencedStatus: 200 | 409,
+) => {
   const { operationId } = call.params;
   switch (known.outcome) {
     case 'RECORDED':

@@ -2,19 +2,25 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { OperationOrder } from '../command-api/provider/port.ts';
 import type { Durability } from '../shared/runtime/sqlite.ts';
-import { openLedger, type Recorded, type Waiting } from './ledger.ts';
-import { asksShopper, behaviourOf, CARRIED_OUT, decide, NOT_AUTHENTICATED } from './rules.ts';
+import { openLedger, type Recorded, type WaitingOperation } from './ledger.ts';
+import {
+  asksShopper,
+  behaviourOf,
+  CARRIED_OUT,
+  decideOperation,
+  NOT_AUTHENTICATED,
+} from './rules.ts';
 import { type CardBehaviour, SLOW_CARD_MS } from './test-cards.ts';
 
 /** NOT_REACHABLE: the call never arrived. SILENT: it gets no response. Neither writes anything. */
 type Carried =
   | Recorded
-  | Waiting
+  | WaitingOperation
   | { outcome: 'RESPONSE_LOST' }
   | { outcome: 'NOT_REACHABLE' }
   | { outcome: 'SILENT' };
 
-export type Known = Recorded | Waiting | { outcome: 'AT_WORK' };
+export type KnownOperation = Recorded | WaitingOperation | { outcome: 'AT_WORK' };
 
 const AUTHENTICATION_TIMEOUT_MS = 900_000;
 
@@ -29,7 +35,7 @@ export const openSimulation = (
   const atWork = new Map<string, Promise<Carried>>();
 
   const record = (operation: OperationOrder, behaviour?: CardBehaviour): Carried => {
-    const decided = decide(operation, ledger.authorization);
+    const decided = decideOperation(operation, ledger.authorization);
     const recorded = ledger.record(operation, decided, behaviour);
     const isLost = behaviour === 'ANSWER_LOST' && recorded.outcome === 'RECORDED';
     return isLost ? { outcome: 'RESPONSE_LOST' } : recorded;
@@ -60,9 +66,9 @@ export const openSimulation = (
       if (behaviour === 'TIMES_OUT') return { outcome: 'SILENT' };
       return behaviour === 'SLOW' ? recordLater(operation) : record(operation, behaviour);
     },
-    find: (operationId: string): Known | undefined =>
+    find: (operationId: string): KnownOperation | undefined =>
       ledger.find(operationId) ?? (atWork.has(operationId) ? { outcome: 'AT_WORK' } : undefined),
-    fence: (operationId: string): Exclude<Known, Waiting> =>
+    fence: (operationId: string): Exclude<KnownOperation, WaitingOperation> =>
       atWork.has(operationId) ? { outcome: 'AT_WORK' } : ledger.fence(operationId),
     isWaiting: (operationId: string) => ledger.find(operationId)?.outcome === 'ACTION_REQUIRED',
     /** A button of the page. Undefined where no such page is; `seen`: it counts, else it came too late. */

@@ -16,14 +16,14 @@ import {
 import type { LaterResult } from '../shared/payment/commands.ts';
 import { within } from '../shared/runtime/back-off.ts';
 import type { Logger } from '../shared/runtime/log.ts';
-import type { SimulatedEntry, Waiting } from './ledger.ts';
+import type { SimulatedEntry, WaitingOperation } from './ledger.ts';
 import { listeningPort, pagePath, registerPage } from './page.ts';
 import {
   AUTHORIZATION_MS_MAX,
-  type Authorization,
   behaviourOf,
   CARRIED_OUT,
   cardOfToken,
+  type KnownAuthorization,
   laterResultsOf,
   networkCodesOf,
 } from './rules.ts';
@@ -37,7 +37,11 @@ const lineOf = ({ sequence, ...entry }: SimulatedEntry): LedgerEntry => ({
   ...entry,
 });
 
-export const pageOf = ({ entries, next, since }: ReturnType<Simulation['list']>): LedgerPage => ({
+export const ledgerPageOf = ({
+  entries,
+  next,
+  since,
+}: ReturnType<Simulation['list']>): LedgerPage => ({
   entries: entries.map(lineOf),
   next: next === null ? null : String(next),
   since,
@@ -67,7 +71,7 @@ const NOTICE_MS = 200;
 type Ordered = Parameters<Simulation['record']>[0];
 
 /** As the provider's ledger lists it; undefined for what is no operation. */
-const entryOf = (one: LaterResult, { paymentId, amount, currency }: Authorization) => {
+const entryOf = (one: LaterResult, { paymentId, amount, currency }: KnownAuthorization) => {
   const about = { paymentId, amount, currency, ...one };
   if (one.kind === 'REFUND_OBSERVED')
     return { ...about, kind: 'REFUND', operationId: one.refundId } as const;
@@ -130,7 +134,7 @@ export const openSimulator = async (options: {
   const happening = openHappenings(simulation);
   let portNow = (): number => port;
 
-  const actionOf = (waiting: Waiting, question: Sum): ActionRequired | Unknown => {
+  const actionOf = (waiting: WaitingOperation, question: Sum): ActionRequired | Unknown => {
     if (!isOf(waiting, question)) return unknown(MISMATCH);
     const url = `http://localhost:${portNow()}${pagePath(waiting.secret)}`;
     return { outcome: 'ACTION_REQUIRED', url, expiresAt: waiting.expiresAt };
@@ -201,7 +205,7 @@ export const openSimulator = async (options: {
         return found.outcome === 'AT_WORK' ? unknown(AT_WORK) : responseFrom(found.entry, question);
       }),
     ledger: async (after, limit, since) =>
-      pageOf(simulation.list(Number(after ?? 0), limit, since)),
+      ledgerPageOf(simulation.list(Number(after ?? 0), limit, since)),
     ledgerEnd: async (after) => simulation.end(Number(after ?? 0), END_PAGE).map(lineOf),
     close: async () => {
       happening.onNotice();

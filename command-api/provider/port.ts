@@ -100,7 +100,7 @@ export type LookedUp = Approved | Declined | ActionRequired | NotFound | Unknown
  * Keeps the provider's id of what it opened durably in the payment's stream. Where it rejects, the
  * id may be lost or the operation ended: then no money may move.
  */
-export type Opened = (reference: string) => Promise<void>;
+export type KeepOpened = (reference: string) => Promise<void>;
 
 export type OperationQuestion = {
   operationId: string;
@@ -185,7 +185,7 @@ export type Provider = {
    * Carries it out once. A provider that opens something first gives its id to `opened` before it
    * moves money: a rejection of that is NOT_SENT. Never throws; ends within the timeout.
    */
-  execute(operation: ProviderOperation, opened: Opened): Promise<ProviderOutcome>;
+  execute(operation: ProviderOperation, opened: KeepOpened): Promise<ProviderOutcome>;
   /** The recorded outcome. Never throws; ends within the timeout. */
   lookUp(question: OperationQuestion): Promise<LookedUp>;
   /**

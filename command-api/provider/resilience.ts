@@ -6,8 +6,8 @@ import { createTurns } from '../../shared/runtime/fair-turns.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { withSpan } from '../../shared/runtime/tracing.ts';
 import {
+  type KeepOpened,
   type NotSentReason,
-  type Opened,
   type OperationQuestion,
   OTHER_PROVIDER,
   type Provider,
@@ -110,7 +110,10 @@ export const resilient = (
     return response;
   };
 
-  const send = async (operation: ProviderOperation, opened: Opened): Promise<ProviderOutcome> => {
+  const send = async (
+    operation: ProviderOperation,
+    opened: KeepOpened,
+  ): Promise<ProviderOutcome> => {
     const call = async () => unlessUnasked(operation, await provider.execute(operation, opened));
     const outcome = await measured(operation.kind, call).catch(
       (): Unknown => ({ outcome: 'UNKNOWN', reason: 'failed' }),

@@ -3,8 +3,8 @@
  * one, which does the work, and loses, delays or refuses what passes through.
  */
 import type {
+  KeepOpened,
   NotSent,
-  Opened,
   Provider,
   ProviderOperation,
 } from '../../command-api/provider/port.ts';
@@ -62,7 +62,7 @@ export const providerFaults = (): ProviderFaults => {
   let behind: Provider | undefined;
   let listener = (_paymentId: string): void => undefined;
 
-  const execute = async (own: Provider, operation: ProviderOperation, opened: Opened) => {
+  const execute = async (own: Provider, operation: ProviderOperation, opened: KeepOpened) => {
     faults.calls.push(operation);
     const plan = planned.shift();
     let responseLost = plan === 'answer lost';

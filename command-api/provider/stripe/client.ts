@@ -3,7 +3,7 @@ import manifest from '../../../package.json' with { type: 'json' };
 import { createBoundedMap } from '../../../shared/runtime/bounded-map.ts';
 import { openTransport, type Response } from '../transport.ts';
 import type { StripeRequest } from './requests.ts';
-import { errorBody, type StripeError } from './shapes.ts';
+import { type StripeError, stripeErrorBody } from './shapes.ts';
 
 export type StripeAccount = {
   secretKey: string;
@@ -75,7 +75,7 @@ export const stripeClient = (options: {
       });
       const date = Date.parse(String(response.headers.date));
       if (!Number.isNaN(date)) aheadMs = date - nowMs();
-      return { ...response, error: errorBody.safeParse(response.body).data?.error };
+      return { ...response, error: stripeErrorBody.safeParse(response.body).data?.error };
     },
     close: transport.close,
   };

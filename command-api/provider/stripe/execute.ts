@@ -5,7 +5,7 @@
 import { within } from '../../../shared/runtime/back-off.ts';
 import {
   AT_WORK,
-  type Opened,
+  type KeepOpened,
   type OperationQuestion,
   type ProviderOperation,
   type ProviderOutcome,
@@ -28,7 +28,7 @@ import {
   notSent,
   objectOf,
   type Reading,
-  readCreate,
+  readOpened,
   rejectionOf,
   undecided,
   unknown,
@@ -90,7 +90,7 @@ const open = async (execution: Execution, operation: Create): Promise<string | P
   if (intent === undefined) return endOfStep(response);
   // A replay shows the intent as it was made.
   const isOurs =
-    readCreate(intent, questionOf(operation, execution)).outcome === 'NOT_FOUND' &&
+    readOpened(intent, questionOf(operation, execution)).outcome === 'NOT_FOUND' &&
     intent.status === 'requires_payment_method';
   return isOurs ? intent.id : NOT_SENT;
 };
@@ -184,7 +184,7 @@ const confirm = async (
   const about = intent ?? response.error?.payment_intent;
   if (about != null && about.id !== reference) return mismatch;
   if (intent === undefined) return readRejection(call, response, question, operation.card.reveal());
-  const reading = readCreate(intent, question);
+  const reading = readOpened(intent, question);
   return isUndone(reading) || reading.outcome === 'DECLINED' ? mismatch : reading;
 };
 
@@ -197,7 +197,7 @@ const isKept = (call: StripeCall, keep: Promise<void>): Promise<boolean> => {
 const executeCreate = async (
   execution: Execution,
   operation: Create,
-  opened: Opened,
+  opened: KeepOpened,
 ): Promise<ProviderOutcome> => {
   const [reference, method] = await Promise.all([
     open(execution, operation),
@@ -235,7 +235,7 @@ const executeFollowUp = async (call: StripeCall, operation: FollowUp): Promise<P
 export const execute = (
   execution: Execution,
   operation: ProviderOperation,
-  opened: Opened,
+  opened: KeepOpened,
 ): Promise<ProviderOutcome> =>
   'card' in operation
     ? executeCreate(execution, operation, opened)

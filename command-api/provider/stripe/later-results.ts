@@ -30,16 +30,16 @@ import {
 } from './read.ts';
 import { getIntent, listDisputes, listEnds, listRefunds } from './requests.ts';
 import {
-  type Dispute,
   dispute,
   disputeOfOurs,
   type PaymentIntent,
   type Refund,
   refundWithIntent,
+  type StripeDispute,
 } from './shapes.ts';
 
 /** Seven days with the card schemes, and the hours by which Stripe may cancel late. */
-export const AUTHORIZATION_MS_MAX = (7 * 24 + 12) * 3_600_000;
+export const STRIPE_AUTHORIZATION_MS_MAX = (7 * 24 + 12) * 3_600_000;
 const found = (...results: LaterResult[]): LaterResults => ({ outcome: 'FOUND', results });
 
 /** What bounced comes first, because it can be refunded again. */
@@ -75,7 +75,7 @@ const DISPUTE_STATUS: Readonly<Record<string, 'OPEN' | 'WON' | 'LOST'>> = {
 };
 
 export const disputeResults = (
-  one: Omit<Dispute, 'payment_intent'>,
+  one: Omit<StripeDispute, 'payment_intent'>,
 ): Extract<LaterResult, { kind: 'DISPUTE' }>[] => {
   const { id, amount, reason, status } = one;
   const shown = Object.hasOwn(DISPUTE_STATUS, status) ? DISPUTE_STATUS[status] : undefined;
@@ -109,7 +109,7 @@ const resultsOfCaptured = async (
     charge?.disputed === false
       ? []
       : await readAll(call.send, pageOf, eachAs(dispute), DISPUTES_MAX);
-  const isOfIntent = (one: Refund | Dispute): boolean =>
+  const isOfIntent = (one: Refund | StripeDispute): boolean =>
     one.payment_intent === intent.id && one.currency.toUpperCase() === question.currency;
   if (![...refunds, ...disputes].every(isOfIntent)) return mismatch;
   return found(
@@ -135,7 +135,7 @@ export const laterResults = async (
   return intent.status === 'succeeded' ? resultsOfCaptured(call, question, intent) : found();
 };
 
-export const paymentOf = async (
+export const paymentOfIntent = async (
   call: StripeCall,
   reference: string,
 ): Promise<{ outcome: 'FOUND'; paymentId: string } | NotFound | Unknown> => {

@@ -160,7 +160,7 @@ const readFrom = async (
   }
 };
 
-export const readLedger = async (
+export const readStripeLedger = async (
   books: readonly Book[],
   memory: LedgerMemory,
   after: string | null,

@@ -19,9 +19,9 @@ import {
   NOT_FOUND,
   objectOf,
   type Reading,
-  readChange,
-  readCreate,
+  readFollowUp,
   readFound,
+  readOpened,
   readRefund,
   Undecided,
   undecided,
@@ -121,7 +121,7 @@ export const find = async (call: StripeCall, question: OperationQuestion): Promi
   if (reference === undefined) return unknown(isLater ? 'no_reference' : 'reference');
   return isLater
     ? findFollowUp(call, question, reference)
-    : readCreate(await readIntent(call, reference), question);
+    : readOpened(await readIntent(call, reference), question);
 };
 
 type FenceOutcome = Awaited<ReturnType<Provider['fence']>>;
@@ -208,7 +208,7 @@ export const readResponse = (
   }
   const intent = intentOf(response);
   if (intent === undefined) return undecided(response);
-  return intent.id === reference ? readChange(intent, question) : mismatch;
+  return intent.id === reference ? readFollowUp(intent, question) : mismatch;
 };
 
 type FollowUpQuestion = OperationQuestion & { kind: 'CAPTURE' | 'VOID' | 'REFUND' };

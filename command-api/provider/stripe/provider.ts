@@ -13,13 +13,13 @@ import {
 } from './client.ts';
 import { execute } from './execute.ts';
 import {
-  AUTHORIZATION_MS_MAX,
   laterResults,
-  paymentOf,
+  paymentOfIntent,
   readDisputes,
   readElsewhere,
+  STRIPE_AUTHORIZATION_MS_MAX,
 } from './later-results.ts';
-import { type LedgerMemory, readLedger, readLedgerEnd } from './ledger.ts';
+import { type LedgerMemory, readLedgerEnd, readStripeLedger } from './ledger.ts';
 import { cancelUnused, fence, find } from './look-up.ts';
 import { NOT_FOUND, NOT_SENT, traceOf, unknownBy } from './read.ts';
 import { listIntents, type StripeRequest } from './requests.ts';
@@ -191,7 +191,13 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
     ledger: async (after, limit, since) => {
       const limitMax = Math.min(limit, LEDGER_PAGE_MAX);
       const start = since === undefined ? after : `${Math.floor(Date.parse(since) / 1_000)}.`;
-      const page = await readLedger(books, memory, after ?? start, limitMax, await stripeNowMs());
+      const page = await readStripeLedger(
+        books,
+        memory,
+        after ?? start,
+        limitMax,
+        await stripeNowMs(),
+      );
       return { ...page, since };
     },
     ledgerEnd: async (after) => readLedgerEnd(books, after, LEDGER_PAGE_MAX, await stripeNowMs()),
@@ -208,10 +214,10 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
     paymentOf: async (reference, origin) => {
       const account = accountOfNotice(accounts, origin);
       if (account === undefined) return { outcome: 'NOT_FOUND' };
-      return within(account, { reference }, (call) => paymentOf(call, reference), pace.read);
+      return within(account, { reference }, (call) => paymentOfIntent(call, reference), pace.read);
     },
     onNotice: () => undefined,
-    authorizationMsMax: AUTHORIZATION_MS_MAX,
+    authorizationMsMax: STRIPE_AUTHORIZATION_MS_MAX,
     close: () => {
       stop();
       return client.close();

@@ -10,8 +10,8 @@ import { disputeResults } from '../../../command-api/provider/stripe/later-resul
 import {
   isExpired,
   isReleased,
-  readChange,
-  readCreate,
+  readFollowUp,
+  readOpened,
   readRefund,
   refundDeclinedBy,
   wasCharged,
@@ -74,10 +74,10 @@ const INTENTS = {
 test.each(Object.entries(INTENTS))('a PaymentIntent that is %s', (status, said) => {
   const intent = intentWith({ status });
   expect([
-    readCreate(intent, { ...question, kind: 'SALE' }).outcome,
-    readCreate(intent, question).outcome,
-    readChange(intent, { ...question, kind: 'CAPTURE' }).outcome,
-    readChange(intent, { ...question, kind: 'VOID' }).outcome,
+    readOpened(intent, { ...question, kind: 'SALE' }).outcome,
+    readOpened(intent, question).outcome,
+    readFollowUp(intent, { ...question, kind: 'CAPTURE' }).outcome,
+    readFollowUp(intent, { ...question, kind: 'VOID' }).outcome,
   ]).toEqual(said);
 });
 
