@@ -6,6 +6,7 @@ import { within } from '../../../shared/runtime/back-off.ts';
 import {
   AT_WORK,
   type KeepOpened,
+  type NotSentReason,
   type OperationQuestion,
   type ProviderOperation,
   type ProviderOutcome,
@@ -43,10 +44,8 @@ import {
 } from './requests.ts';
 import { paymentMethod } from './shapes.ts';
 
-const MISCONFIGURED: ProviderOutcome = { ...NOT_SENT, reason: 'misconfigured' };
-const TOKEN_USED: ProviderOutcome = { ...NOT_SENT, reason: 'token_used' };
-const NOT_OPENED: ProviderOutcome = { ...NOT_SENT, reason: 'not_opened' };
-const TOO_LATE: ProviderOutcome = { ...NOT_SENT, reason: 'too_late' };
+const neverSent = (reason: NotSentReason): ProviderOutcome => ({ ...NOT_SENT, reason });
+const MISCONFIGURED = neverSent('misconfigured');
 
 type Create = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
 type FollowUp = Exclude<ProviderOperation, Create>;
@@ -152,7 +151,7 @@ const afterRejection = async (
   // A follow-up of a payment that is not in this account is rejected for that payment alone.
   if ((isFollowUp(question) && isMissing(response)) || isDecline(response))
     return declinedBy(response.error ?? {}, card);
-  return card && 'token' in card && isOfMethod(response) ? TOKEN_USED : MISCONFIGURED;
+  return card && 'token' in card && isOfMethod(response) ? neverSent('token_used') : MISCONFIGURED;
 };
 
 const readRejection = async (
@@ -206,8 +205,8 @@ const executeCreate = async (
   if (typeof reference !== 'string') return reference;
   const keepAndConfirm = async (): Promise<ProviderOutcome> => {
     if (typeof method !== 'string') return method;
-    if (!(await isKept(execution, opened(reference)))) return NOT_OPENED;
-    if (isTooLate(execution)) return TOO_LATE;
+    if (!(await isKept(execution, opened(reference)))) return neverSent('not_opened');
+    if (isTooLate(execution)) return neverSent('too_late');
     return confirm(execution, operation, reference, method);
   };
   const outcome = await keepAndConfirm();
@@ -224,7 +223,7 @@ const executeFollowUp = async (call: StripeCall, operation: FollowUp): Promise<P
     if (intentOf(named)?.id !== reference)
       return isRejected(named) ? afterRejection(call, named, question) : notSent(named);
   }
-  if (isTooLate(call)) return TOO_LATE;
+  if (isTooLate(call)) return neverSent('too_late');
   const response = await call.send(followUpRequest(question, reference));
   if (response.status !== 200) return readRejection(call, response, question);
   const reading = readResponse(response, question, reference);

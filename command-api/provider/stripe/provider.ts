@@ -64,7 +64,7 @@ type StripeProviderOptions = {
   logger?: Pick<Logger, 'info'> | undefined;
 };
 
-const LEDGER_PAGE_MAX = 100;
+const LEDGER_END_MAX = 100;
 
 const PACED = lostBy('paced', false);
 const READ_AGAIN = { minMs: 500, maxMs: 8_000, times: 5 };
@@ -189,18 +189,17 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
     fence: (question) =>
       within(accountFor(question.merchantId), question, (call) => fence(call, question)),
     ledger: async (after, limit, since) => {
-      const limitMax = Math.min(limit, LEDGER_PAGE_MAX);
       const start = since === undefined ? after : `${Math.floor(Date.parse(since) / 1_000)}.`;
       const page = await readStripeLedger(
         books,
         memory,
         after ?? start,
-        limitMax,
+        limit,
         await stripeNowMs(),
       );
       return { ...page, since };
     },
-    ledgerEnd: async (after) => readLedgerEnd(books, after, LEDGER_PAGE_MAX, await stripeNowMs()),
+    ledgerEnd: async (after) => readLedgerEnd(books, after, LEDGER_END_MAX, await stripeNowMs()),
     laterResults: (question) => {
       const { merchantId, paymentId } = question;
       const ask = (call: StripeCall) => laterResults(call, question);

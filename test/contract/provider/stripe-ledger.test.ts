@@ -169,7 +169,7 @@ describe('the ledger', () => {
     };
     // Of a time to come there is none, and the next one is read as if it had not been.
     expect(await since(2_600)).toEqual([]);
-    const all = idsOf(await takeAll(over.provider, 100));
+    const all = idsOf(await takeAll(over.provider, 300));
     expect(all).toEqual(opsFrom(0, 1_200));
     expect(over.double.received.length).toBeLessThan(150);
     expect((await endIds()).at(-1)).toBe('op_1199');
