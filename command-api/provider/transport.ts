@@ -2,7 +2,7 @@
  * One HTTP request to a provider, sent once, and what of its response may be read and kept. Only
  * undici's own connect time-out tells "never connected" (nothing was sent) from "no response".
  */
-import { type Dispatcher, Pool } from 'undici';
+import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
 import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
 import { TWELVE_DIGITS } from '../../shared/payment/card-forms.ts';
 import { digitsHoldCardNumber, holdsKnownCard } from '../../shared/runtime/card-numbers.ts';
@@ -70,6 +70,24 @@ const neverConnected = ({ errors: all = [], code, syscall = '' }: ConnectFailure
   return code === 'UND_ERR_CONNECT_TIMEOUT' || ['connect', 'getaddrinfo'].includes(syscall);
 };
 
+/** undici's own is up to a second late; it stays behind ours to give up the socket. */
+const connectWithin = (timeoutMs: number): buildConnector.connector => {
+  // Calls that share a connection of HTTP/2 would not tell which of them was sent.
+  const connect = buildConnector({ timeout: timeoutMs, allowH2: false });
+  return (target, done) => {
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      done(new errors.ConnectTimeoutError(), null);
+    }, timeoutMs);
+    connect(target, (...result) => {
+      clearTimeout(timer);
+      if (late) result[1]?.destroy();
+      else done(...result);
+    });
+  };
+};
+
 const noResponse = (error: unknown, aborted: boolean): Response => {
   if (aborted) return lostBy('timeout');
   if (error instanceof TooLarge) return lostBy('oversized');
@@ -78,8 +96,7 @@ const noResponse = (error: unknown, aborted: boolean): Response => {
 
 export const openTransport = (origin: string, connectTimeoutMs: number) => {
   const pool = new Pool(origin, {
-    // Calls that share a connection of HTTP/2 would not tell which of them was sent.
-    connect: { timeout: connectTimeoutMs, allowH2: false },
+    connect: connectWithin(connectTimeoutMs),
     // The call's own abort bounds all of it; these would only bound the gaps.
     headersTimeout: 0,
     bodyTimeout: 0,
