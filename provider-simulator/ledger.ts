@@ -29,9 +29,9 @@ export type SimulatedEntry = Omit<LedgerEntry, 'cursor'> & {
 
 type Ordered = Pick<SimulatedEntry, 'operationId' | 'kind' | 'paymentId' | 'amount' | 'currency'>;
 /** An operation that waits for its shopper; the secret is in the address of the page (gaps §21). */
-export type AskedAuthentication = Ordered & Record<'secret' | 'returnUrl' | 'expiresAt', string>;
+export type ShopperAuthentication = Ordered & Record<'secret' | 'returnUrl' | 'expiresAt', string>;
 
-export type WaitingOperation = { outcome: 'ACTION_REQUIRED' } & AskedAuthentication;
+export type WaitingOperation = { outcome: 'ACTION_REQUIRED' } & ShopperAuthentication;
 
 export type Recorded = { outcome: 'RECORDED'; entry: SimulatedEntry } | { outcome: 'FENCED' };
 
@@ -166,7 +166,7 @@ const authenticationsIn = (db: DatabaseSync) => {
   const byOperation = db.prepare(`${AUTHENTICATION} WHERE operation_id = ?`);
   const bySecret = db.prepare(`${AUTHENTICATION} WHERE secret = ?`);
   const waiting = (operationId: string): WaitingOperation | undefined => {
-    const row = byOperation.get(operationId) as AskedAuthentication | undefined;
+    const row = byOperation.get(operationId) as ShopperAuthentication | undefined;
     return row && { outcome: 'ACTION_REQUIRED', ...row };
   };
   return {
@@ -181,7 +181,7 @@ const authenticationsIn = (db: DatabaseSync) => {
       if (kept === undefined) throw new Error(`operation ${operationId} waits and is not kept`);
       return kept;
     },
-    authentication: (secret: string) => bySecret.get(secret) as AskedAuthentication | undefined,
+    authentication: (secret: string) => bySecret.get(secret) as ShopperAuthentication | undefined,
   };
 };
 

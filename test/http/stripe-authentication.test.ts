@@ -127,7 +127,7 @@ describe('who fails', () => {
   });
 });
 
-test('a shopper who does not come in time: FAILED by the fence, and Stripe lets nobody in later', async () => {
+test('a shopper who does not come in time: FAILED by the fence, and Stripe takes it no more', async () => {
   const id = idOf(await create(short, {}, {}, 'late'));
   const got = await ended(short, id);
   expect([got.json.status, failureIn(got)]).toEqual(['FAILED', NOT_AUTHENTICATED]);

@@ -200,8 +200,12 @@ describe('a create', () => {
     const operation = authorize(number);
     const { outcome, reference } = await executed(over.provider, operation);
     const declined = { outcome: 'DECLINED', failureCode, providerFailureCode, ...advice };
-    const asked = questionOf(operation, reference);
-    const said = [outcome, await over.provider.lookUp(asked), await over.provider.fence(asked)];
+    const question = questionOf(operation, reference);
+    const said = [
+      outcome,
+      await over.provider.lookUp(question),
+      await over.provider.fence(question),
+    ];
     expect(said).toEqual([declined, declined, declined]);
   });
 
