@@ -1,7 +1,6 @@
 /** Drives the simulated provider in this process, and serves its page (gaps §13, §21). */
 import type { FastifyInstance } from 'fastify';
 import {
-  type ActionRequired,
   type Approved,
   AT_WORK,
   type Declined,
@@ -118,6 +117,24 @@ const openHappenings = (simulation: Simulation) => {
 
 const LATE = new Error('the simulated provider gave no response in time');
 
+const actionOf = (waiting: WaitingOperation, question: Sum, port: number) => {
+  if (!isOf(waiting, question)) return unknown(MISMATCH);
+  const url = `http://localhost:${port}${pagePath(waiting.secret)}`;
+  return { outcome: 'ACTION_REQUIRED', url, expiresAt: waiting.expiresAt } as const;
+};
+
+const callsWithin =
+  (timeoutMs: number, logger: Pick<Logger, 'error'> | undefined) =>
+  async <T>(operationId: string, call: () => Promise<T>): Promise<T | Unknown> => {
+    try {
+      return await within(timeoutMs, call(), () => LATE);
+    } catch (error) {
+      if (error === LATE) return unknown('timeout');
+      logger?.error({ operationId }, 'the simulated provider could not use its ledger');
+      return unknown('failed');
+    }
+  };
+
 /** The simulator in this process; `register` serves the shopper's page. */
 export type Simulator = Provider & { register(app: FastifyInstance): void };
 
@@ -134,20 +151,7 @@ export const openSimulator = async (options: {
   const happening = openHappenings(simulation);
   let portNow = (): number => port;
 
-  const actionOf = (waiting: WaitingOperation, question: Sum): ActionRequired | Unknown => {
-    if (!isOf(waiting, question)) return unknown(MISMATCH);
-    const url = `http://localhost:${portNow()}${pagePath(waiting.secret)}`;
-    return { outcome: 'ACTION_REQUIRED', url, expiresAt: waiting.expiresAt };
-  };
-  const inTime = async <T>(operationId: string, call: () => Promise<T>): Promise<T | Unknown> => {
-    try {
-      return await within(timeoutMs, call(), () => LATE);
-    } catch (error) {
-      if (error === LATE) return unknown('timeout');
-      logger?.error({ operationId }, 'the simulated provider could not use its ledger');
-      return unknown('failed');
-    }
-  };
+  const inTime = callsWithin(timeoutMs, logger);
 
   return {
     register: (app) => {
@@ -180,7 +184,7 @@ export const openSimulator = async (options: {
           case 'RESPONSE_LOST':
             return unknown('answer_lost');
           case 'ACTION_REQUIRED':
-            return actionOf(carried, operation);
+            return actionOf(carried, operation, portNow());
           case 'FENCED':
             return { outcome: 'NOT_SENT', byProvider: true, reason: 'fenced' };
           case 'NOT_REACHABLE':
@@ -196,7 +200,7 @@ export const openSimulator = async (options: {
         if (found.outcome === 'AT_WORK') return unknown(AT_WORK);
         return found.outcome === 'RECORDED'
           ? responseFrom(found.entry, question)
-          : actionOf(found, question);
+          : actionOf(found, question, portNow());
       }),
     fence: (question) =>
       inTime(question.operationId, async () => {
