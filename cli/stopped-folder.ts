@@ -18,7 +18,7 @@ import { RECONCILE_ROUTES } from '../command-api/back-office/reconcile/routes.ts
 import { openOuterProvider } from '../command-api/open-provider.ts';
 import type { Provider } from '../providers/port.ts';
 import { readLedger } from '../providers/simulator/ledger.ts';
-import { pageOf } from '../providers/simulator/simulator.ts';
+import { ledgerPageOf } from '../providers/simulator/simulator.ts';
 import { logIdOf } from '../shared/event-store/chain.ts';
 import { StoreFileUnusable, UnreadableStream } from '../shared/event-store/errors.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
@@ -141,7 +141,7 @@ const booksOf = (folder: string): Pick<ReconcileOptions, 'provider' | 'providers
   if (kind !== 'simulator') return { provider: openOuterProvider(config), providers: names };
   const { list } = readLedger(fileIn(folder, LEDGER, 'set PROVIDER_URL to ask the provider'));
   const ledger: Provider['ledger'] = async (after, limit) =>
-    pageOf(list(Number(after ?? 0), limit));
+    ledgerPageOf(list(Number(after ?? 0), limit));
   return { provider: { ledger }, providers: ['simulator', ...names.slice(1)] };
 };
 

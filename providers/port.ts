@@ -40,10 +40,9 @@ export type OperationOrder = {
   currency: string;
 } & CallDetails;
 /** A merchant may have its own account at the provider. */
-type OfMerchant = { merchantId: string };
-/** The provider that was sent it; absent where the log does not say (ADR-0247). */
-type SentTo = { provider?: string | undefined };
-export type ProviderOperation = OperationOrder & OfMerchant;
+export type ProviderOperation = OperationOrder & { merchantId: string };
+/** `provider` was sent it; absent where the log does not say (ADR-0247). */
+type SentOperation = { merchantId: string; provider?: string | undefined };
 
 export type Approved = Extract<FinalOutcomeDetails, { outcome: 'APPROVED' }>;
 /** The provider's own code is verbatim, at most 64 of `A-Za-z0-9_.-`, without a long digit run. */
@@ -101,7 +100,7 @@ export type LookedUp = Approved | Declined | ActionRequired | NotFound | Unknown
  * Keeps the provider's id of what it opened durably in the payment's stream. Where it rejects, the
  * id may be lost or the operation ended: then no money may move.
  */
-export type Opened = (reference: string) => Promise<void>;
+export type KeepOpened = (reference: string) => Promise<void>;
 
 export type OperationQuestion = {
   operationId: string;
@@ -120,8 +119,7 @@ export type OperationQuestion = {
   /** Set where a shopper may have the provider's address. */
   waitsUntil?: string | undefined;
 } & Partial<Authorization> &
-  OfMerchant &
-  SentTo;
+  SentOperation;
 
 /** `refunds`: approved. `observed`: made elsewhere, `refundId` is the provider's. */
 export type PaymentQuestion = {
@@ -131,8 +129,7 @@ export type PaymentQuestion = {
   refunds: { operationId: string; amount: number }[];
   observed: { operationId: string; refundId: string }[];
 } & Authorization &
-  OfMerchant &
-  SentTo;
+  SentOperation;
 
 /** As the provider has it now. */
 export type KnownDispute = Extract<LaterResult, { kind: 'DISPUTE' }> & {
@@ -188,7 +185,7 @@ export type Provider = {
    * Carries it out once. A provider that opens something first gives its id to `opened` before it
    * moves money: a rejection of that is NOT_SENT. Never throws; ends within the timeout.
    */
-  execute(operation: ProviderOperation, opened: Opened): Promise<ProviderOutcome>;
+  execute(operation: ProviderOperation, opened: KeepOpened): Promise<ProviderOutcome>;
   /** The recorded outcome. Never throws; ends within the timeout. */
   lookUp(question: OperationQuestion): Promise<LookedUp>;
   /**

@@ -6,6 +6,7 @@ import { createTurns } from '../shared/runtime/fair-turns.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { withSpan } from '../shared/runtime/tracing.ts';
 import {
+  type KeepOpened,
   type NotSentReason,
   type OperationQuestion,
   OTHER_PROVIDER,
@@ -15,14 +16,11 @@ import {
   type Unknown,
 } from './port.ts';
 
-type Options = {
+type ResilienceOptions = {
   address?: string | undefined;
   onCall?: (operation: string, outcome: string, seconds: number) => void;
   onResponse?: (operation: string, response: Said) => void;
-  halfOpenAfterMs?: number;
   callsMax?: number;
-  /** At most 1 s: a call begins within 4 s of its intent, and others grant it 5 s beyond the provider's timeout. */
-  turnWaitMsMax?: number;
   nowMs?: () => number;
   startTimer?: StartTimer;
 };
@@ -35,8 +33,9 @@ export type ResilientProvider = Provider & {
 };
 
 const FAILURES_TO_OPEN = 5;
-
-const SPANS: Readonly<Record<string, string>> = { LOOK_UP: 'look up', LATER: 'later results' };
+const HALF_OPEN_AFTER_MS = 1_000;
+/** A call begins within 4 s of its intent, and others grant it 5 s beyond the provider's timeout. */
+const TURN_WAIT_MS_MAX = 1_000;
 
 export type Said = { outcome: string; reason?: string; account?: string };
 
@@ -59,90 +58,99 @@ const couldNotBeSent = (said: ProviderOutcome): boolean =>
   said.byProvider !== true &&
   (said.reason ?? 'unreachable') === 'unreachable';
 
-/** Protects `execute`; other calls are only measured, the ledger's are not. */
-export const resilient = (provider: Provider, options: Options = {}): ResilientProvider => {
-  const { callsMax = 256, turnWaitMsMax = 1000, halfOpenAfterMs = 1000 } = options;
-  const { nowMs = () => performance.now(), startTimer = startNodeTimer } = options;
-  const { onCall = () => undefined, onResponse = () => undefined } = options;
-  const places = createTurns(callsMax);
-  /** Operations in a row that could not be sent, and without a response. */
-  let [unsent, unanswered] = [0, 0];
-  let [tryAtMs, isTrying] = [0, false];
-  let onBack = (): void => undefined;
-
-  const noteResponse = (): void => {
-    const wasAway = unanswered >= FAILURES_TO_OPEN;
-    unanswered = 0;
-    if (wasAway) onBack();
-  };
-
-  const measured = async <T extends Said>(name: string, call: () => Promise<T>): Promise<T> => {
-    const startedAt = performance.now();
-    const response = await call();
-    onCall(name, response.outcome, (performance.now() - startedAt) / 1000);
-    onResponse(name, response);
-    if (response.outcome !== 'UNKNOWN' && response.outcome !== 'NOT_SENT') noteResponse();
-    return response;
-  };
-
-  const traced = <T extends Said>(operation: string, call: () => Promise<T>): Promise<T> => {
-    const name = `provider ${SPANS[operation] ?? operation.toLowerCase()}`;
-    const attributes = { 'server.address': options.address };
-    const span = () =>
-      withSpan({ name, kind: 'CLIENT', attributes }, call, ({ outcome }) => ({
-        'payments.outcome': outcome,
-        'error.type': outcome === 'UNKNOWN' ? outcome : undefined,
-      }));
-    return measured(operation, span);
-  };
-
+/** Sends nothing after calls in a row that could not be sent; then one at a time tries the line. */
+const createBreaker = (nowMs: () => number) => {
+  let [unsent, tryAtMs, isTrying] = [0, 0, false];
   const isOpen = (): boolean => unsent >= FAILURES_TO_OPEN;
-
-  const throughBreaker = async (send: () => Promise<ProviderOutcome>): Promise<ProviderOutcome> => {
+  const through = async (send: () => Promise<ProviderOutcome>): Promise<ProviderOutcome> => {
     const tries = isOpen();
     // No call waits for the one that tries the line.
     if (tries && (isTrying || nowMs() < tryAtMs)) return NOT_SENT;
     isTrying ||= tries;
-    const outcome = await send().catch((): Unknown => ({ outcome: 'UNKNOWN', reason: 'failed' }));
+    const outcome = await send();
     if (tries) isTrying = false;
-    const isUnsent = couldNotBeSent(outcome);
-    unsent = isUnsent ? unsent + 1 : 0;
-    if (isUnsent) tryAtMs = nowMs() + halfOpenAfterMs;
-    if (isUnsent || outcome.outcome === 'UNKNOWN') unanswered += 1;
+    unsent = couldNotBeSent(outcome) ? unsent + 1 : 0;
+    tryAtMs = nowMs() + HALF_OPEN_AFTER_MS;
+    return outcome;
+  };
+  return { isOpen, through };
+};
+
+/** Protects `execute`; other calls are only measured, the ledger's are not. */
+export const resilient = (
+  provider: Provider,
+  options: ResilienceOptions = {},
+): ResilientProvider => {
+  const { callsMax = 256, nowMs = () => performance.now(), startTimer = startNodeTimer } = options;
+  const { address, onCall, onResponse } = options;
+  const places = createTurns(callsMax);
+  const breaker = createBreaker(nowMs);
+  /** Operations in a row without a response. */
+  let unanswered = 0;
+  let onBack = (): void => undefined;
+
+  const measured = async <T extends Said>(
+    operation: string,
+    call: () => Promise<T>,
+    span = operation.toLowerCase(),
+  ): Promise<T> => {
+    const startedAt = performance.now();
+    const attributes = { 'server.address': address };
+    const traced = { name: `provider ${span}`, kind: 'CLIENT', attributes } as const;
+    const response = await withSpan(traced, call, ({ outcome }) => ({
+      'payments.outcome': outcome,
+      'error.type': outcome === 'UNKNOWN' ? outcome : undefined,
+    }));
+    onCall?.(operation, response.outcome, (performance.now() - startedAt) / 1000);
+    onResponse?.(operation, response);
+    if (response.outcome === 'UNKNOWN' || response.outcome === 'NOT_SENT') return response;
+    const wasAway = unanswered >= FAILURES_TO_OPEN;
+    unanswered = 0;
+    if (wasAway) onBack();
+    return response;
+  };
+
+  const send = async (
+    operation: ProviderOperation,
+    opened: KeepOpened,
+  ): Promise<ProviderOutcome> => {
+    const call = async () => unlessUnasked(operation, await provider.execute(operation, opened));
+    const outcome = await measured(operation.kind, call).catch(
+      (): Unknown => ({ outcome: 'UNKNOWN', reason: 'failed' }),
+    );
+    if (couldNotBeSent(outcome) || outcome.outcome === 'UNKNOWN') unanswered += 1;
     return outcome;
   };
 
   const waitForTurn = async (merchantId: string): Promise<void> => {
     const late = new AbortController();
-    const stopWaiting = startTimer(() => late.abort(), turnWaitMsMax);
+    const stopWaiting = startTimer(() => late.abort(), TURN_WAIT_MS_MAX);
     await places.wait(merchantId, late.signal).finally(stopWaiting);
-  };
-
-  const execute: Provider['execute'] = async (operation, opened) => {
-    const { merchantId, kind } = operation;
-    try {
-      if (!places.take(merchantId)) await waitForTurn(merchantId);
-    } catch {
-      return NOT_SENT;
-    }
-    try {
-      const call = async () => unlessUnasked(operation, await provider.execute(operation, opened));
-      return await throughBreaker(() => traced(kind, call));
-    } finally {
-      places.giveBack(merchantId);
-    }
   };
 
   return {
     ...provider,
-    execute,
-    describeToken: (...token) => traced('DESCRIBE', () => provider.describeToken(...token)),
-    lookUp: (question) =>
-      traced('LOOK_UP', async () => unlessUnasked(question, await provider.lookUp(question))),
-    fence: (question) => traced('FENCE', () => provider.fence(question)),
-    laterResults: (question) => traced('LATER', () => provider.laterResults(question)),
+    execute: async (operation, opened) => {
+      const { merchantId } = operation;
+      try {
+        if (!places.take(merchantId)) await waitForTurn(merchantId);
+      } catch {
+        return NOT_SENT;
+      }
+      return breaker
+        .through(() => send(operation, opened))
+        .finally(() => places.giveBack(merchantId));
+    },
+    describeToken: (...token) => measured('DESCRIBE', () => provider.describeToken(...token)),
+    lookUp: (question) => {
+      const call = async () => unlessUnasked(question, await provider.lookUp(question));
+      return measured('LOOK_UP', call, 'look up');
+    },
+    fence: (question) => measured('FENCE', () => provider.fence(question)),
+    laterResults: (question) =>
+      measured('LATER', () => provider.laterResults(question), 'later results'),
     paymentOf: (...notice) => measured('NOTICE', () => provider.paymentOf(...notice)),
-    breakerOpen: isOpen,
+    breakerOpen: breaker.isOpen,
     onBack: (listener) => {
       onBack = listener;
     },

@@ -42,11 +42,8 @@ const cardOperation = {
 const followUp = { ...everyOperation, authorizationId: operationIdShape };
 
 export const operationBody = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('AUTHORIZE'), ...cardOperation }),
-  z.object({ kind: z.literal('SALE'), ...cardOperation }),
-  z.object({ kind: z.literal('CAPTURE'), ...followUp }),
-  z.object({ kind: z.literal('VOID'), ...followUp }),
-  z.object({ kind: z.literal('REFUND'), ...followUp }),
+  z.object({ kind: z.enum(['AUTHORIZE', 'SALE']), ...cardOperation }),
+  z.object({ kind: z.enum(['CAPTURE', 'VOID', 'REFUND']), ...followUp }),
 ]);
 
 /** Describes a token before it is used (gaps §14). */

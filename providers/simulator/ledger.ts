@@ -14,13 +14,11 @@ import {
   openLedgerFile,
   versionOf,
 } from '../../shared/runtime/sqlite.ts';
-import type { LedgerEntry, OperationOrder } from '../port.ts';
+import type { LedgerEntry } from '../port.ts';
 import {
   type AskingShopper,
   AUTHORIZATION_MS_MAX,
-  type Authorization,
-  decideCard,
-  decideFollowUp,
+  type KnownAuthorization,
   type SimulatedOutcome,
 } from './rules.ts';
 import { type CardBehaviour, LATER_BEHAVIOURS } from './test-cards.ts';
@@ -35,9 +33,9 @@ export type SimulatedEntry = Omit<LedgerEntry, 'cursor'> & {
 
 type Ordered = Pick<SimulatedEntry, 'operationId' | 'kind' | 'paymentId' | 'amount' | 'currency'>;
 /** An operation that waits for its shopper; the secret is in the address of the page (gaps §21). */
-export type Authentication = Ordered & Record<'secret' | 'returnUrl' | 'expiresAt', string>;
+export type ShopperAuthentication = Ordered & Record<'secret' | 'returnUrl' | 'expiresAt', string>;
 
-export type Waiting = { outcome: 'ACTION_REQUIRED' } & Authentication;
+export type WaitingOperation = { outcome: 'ACTION_REQUIRED' } & ShopperAuthentication;
 
 export type Recorded = { outcome: 'RECORDED'; entry: SimulatedEntry } | { outcome: 'FENCED' };
 
@@ -92,7 +90,9 @@ const AUTHORIZATION = `SELECT kind, outcome, payment_id AS paymentId, amount, cu
   (SELECT sum(amount) FROM operations WHERE authorization_id = ?1 AND outcome = 'APPROVED'
     AND kind = 'VOID') AS voided,
   (SELECT sum(amount) FROM operations WHERE authorization_id = ?1 AND outcome = 'APPROVED'
-    AND kind = 'REFUND') AS refunded
+    AND kind = 'REFUND') AS refunded,
+  coalesce((SELECT max(made_at) FROM operations WHERE authorization_id = ?1
+    AND outcome = 'APPROVED' AND kind = 'CAPTURE'), made_at) AS takenAt
   FROM operations WHERE operation_id = ?1`;
 
 const AWAIT = `INSERT INTO authentications VALUES (:operationId, :secret, :kind, :paymentId, :amount,
@@ -164,7 +164,33 @@ export const readLedger = (file: string) => {
   return { list: listIn(db), close: () => db.close() };
 };
 
+/** Operations that wait for their shopper. */
+const authenticationsIn = (db: DatabaseSync) => {
+  const insert = db.prepare(AWAIT);
+  const byOperation = db.prepare(`${AUTHENTICATION} WHERE operation_id = ?`);
+  const bySecret = db.prepare(`${AUTHENTICATION} WHERE secret = ?`);
+  const waiting = (operationId: string): WaitingOperation | undefined => {
+    const row = byOperation.get(operationId) as ShopperAuthentication | undefined;
+    return row && { outcome: 'ACTION_REQUIRED', ...row };
+  };
+  return {
+    waiting,
+    /** Unless it waits already. */
+    await: (operation: AskingShopper, expiresAt: string): WaitingOperation => {
+      const { operationId, kind, paymentId, amount, currency } = operation;
+      const order = { operationId, kind, paymentId, amount, currency };
+      const secret = randomBytes(SECRET_BYTES).toString('base64url');
+      insert.run({ ...order, secret, returnUrl: operation.authentication.returnUrl, expiresAt });
+      const kept = waiting(operationId);
+      if (kept === undefined) throw new Error(`operation ${operationId} waits and is not kept`);
+      return kept;
+    },
+    authentication: (secret: string) => bySecret.get(secret) as ShopperAuthentication | undefined,
+  };
+};
+
 const ledgerIn = (db: DatabaseSync) => {
+  const { waiting, ...authentications } = authenticationsIn(db);
   const find = db.prepare(FIND);
   const end = db.prepare(END);
   const list = listIn(db);
@@ -172,9 +198,6 @@ const ledgerIn = (db: DatabaseSync) => {
   const insert = db.prepare(INSERT);
   const fence = db.prepare(FENCE);
   const authorization = db.prepare(AUTHORIZATION);
-  const wait = db.prepare(AWAIT);
-  const waitingOf = db.prepare(`${AUTHENTICATION} WHERE operation_id = ?`);
-  const bySecret = db.prepare(`${AUTHENTICATION} WHERE secret = ?`);
   let lastSequence = Number(db.prepare(LAST).get()?.last ?? 0);
 
   const read = (operationId: string): Recorded | undefined => {
@@ -187,65 +210,35 @@ const ledgerIn = (db: DatabaseSync) => {
       throw new Error(`operation ${operationId} is not in the ledger after its insert`);
     return recorded;
   };
-  const authorizationOf = (operationId: string) =>
-    authorization.get(operationId) as Authorization | undefined;
-  const waiting = (operationId: string): Waiting | undefined => {
-    const row = waitingOf.get(operationId) as Authentication | undefined;
-    return row && { outcome: 'ACTION_REQUIRED', ...row };
-  };
-  const keep = (
-    { operationId, kind, paymentId, amount, currency }: Ordered,
-    decided: SimulatedOutcome,
-    authorizationId: string | null,
-    behaviour?: CardBehaviour,
-  ): Recorded => {
-    const sequence = lastSequence + 1;
-    const isAuthorized = kind === 'AUTHORIZE' && decided.outcome === 'APPROVED';
-    const nowMs = Date.now();
-    const authorizationExpiresAt = new Date(nowMs + AUTHORIZATION_MS_MAX).toISOString();
-    const row = {
-      ...{ sequence, operationId, kind, paymentId, amount, currency, ...decided },
-      ...(isAuthorized && { authorizationExpiresAt }),
-    };
-    const none = { failureCode: null, providerFailureCode: null, authorizationExpiresAt: null };
-    const kept = { authorizationId, behaviour: remembered(behaviour) };
-    const values = { ...none, ...row, ...kept, madeAt: new Date(nowMs).toISOString() };
-    if (insert.run(values).changes === 0) return mustRead(operationId);
-    lastSequence = sequence;
-    return { outcome: 'RECORDED', entry: { ...row, providerReference: `sim_${sequence}` } };
-  };
 
   return {
-    /** Decides and records, unless the id is recorded or fenced. */
-    record: (operation: OperationOrder, behaviour: CardBehaviour | undefined): Recorded => {
-      if ('card' in operation) return keep(operation, decideCard(operation), null, behaviour);
-      const { authorizationId } = operation;
-      const decided = decideFollowUp(operation, authorizationOf(authorizationId));
-      return keep(operation, decided, authorizationId, behaviour);
+    ...authentications,
+    /** Unless the id is recorded or fenced. */
+    record: (
+      operation: Ordered & { authorizationId?: string },
+      decided: SimulatedOutcome,
+      behaviour?: CardBehaviour,
+    ): Recorded => {
+      const { operationId, kind, paymentId, amount, currency, authorizationId = null } = operation;
+      const sequence = lastSequence + 1;
+      const nowMs = Date.now();
+      const isAuthorized = kind === 'AUTHORIZE' && decided.outcome === 'APPROVED';
+      const authorizationExpiresAt = new Date(nowMs + AUTHORIZATION_MS_MAX).toISOString();
+      const order = { sequence, operationId, kind, paymentId, amount, currency };
+      const row = { ...order, ...decided, ...(isAuthorized && { authorizationExpiresAt }) };
+      const none = { failureCode: null, providerFailureCode: null, authorizationExpiresAt: null };
+      const kept = { authorizationId, behaviour: remembered(behaviour) };
+      const values = { ...none, ...row, ...kept, madeAt: new Date(nowMs).toISOString() };
+      if (insert.run(values).changes === 0) return mustRead(operationId);
+      lastSequence = sequence;
+      return { outcome: 'RECORDED', entry: { ...row, providerReference: `sim_${sequence}` } };
     },
     /** Unless the id is recorded. */
     fence: (operationId: string): Recorded => {
       fence.run(operationId);
       return mustRead(operationId);
     },
-    /** What no call ordered, once. */
-    recordElsewhere: (entry: Ordered): Recorded => keep(entry, { outcome: 'APPROVED' }, null),
-    /** Unless it waits already. */
-    await: (operation: AskingShopper, expiresAt: string): Waiting => {
-      const { operationId, kind, paymentId, amount, currency, authentication } = operation;
-      const secret = randomBytes(SECRET_BYTES).toString('base64url');
-      const { returnUrl } = authentication;
-      const order = { operationId, kind, paymentId, amount, currency };
-      wait.run({ ...order, secret, returnUrl, expiresAt });
-      const kept = waiting(operationId);
-      if (kept === undefined) throw new Error(`operation ${operationId} waits and is not kept`);
-      return kept;
-    },
-    authentication: (secret: string) => bySecret.get(secret) as Authentication | undefined,
-    /** Unless the id is recorded or fenced: a late shopper changes nothing. */
-    complete: (authentication: Authentication, outcome: SimulatedOutcome): Recorded =>
-      keep(authentication, outcome, null),
-    find: (operationId: string): Recorded | Waiting | undefined =>
+    find: (operationId: string): Recorded | WaitingOperation | undefined =>
       read(operationId) ?? waiting(operationId),
     /** `since` of any offset; the page says it where the ledger knows the time of its entries. */
     list: (after: number, limit: number, since?: string): SimulatedPage => {
@@ -258,7 +251,8 @@ const ledgerIn = (db: DatabaseSync) => {
     /** Leaves out operations made elsewhere, which no log has until they are noticed. */
     end: (after: number, limit: number): SimulatedEntry[] =>
       (end.all(after, limit) as CarriedOut[]).map(entryOf),
-    authorization: authorizationOf,
+    authorization: (operationId: string) =>
+      authorization.get(operationId) as KnownAuthorization | undefined,
   };
 };
 

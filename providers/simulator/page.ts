@@ -5,7 +5,7 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { WITH_HEAD } from '../../shared/http/server/health.ts';
-import type { Authentication } from './ledger.ts';
+import type { ShopperAuthentication } from './ledger.ts';
 import type { Simulation } from './simulation.ts';
 import { TEST_CARDS } from './test-cards.ts';
 
@@ -53,7 +53,7 @@ const html = (...lines: string[]): string =>
 const button = (secret: string, action: string, label: string): string =>
   `<form method="post" action="${pagePath(secret)}/${action}"><button>${label}</button></form>`;
 
-const pageOf = ({ secret, amount, currency }: Authentication): string =>
+const pageOf = ({ secret, amount, currency }: ShopperAuthentication): string =>
   html(
     `<p>Is this payment yours? <strong>${(amount / 100).toFixed(2)} ${currency}</strong></p>`,
     button(secret, 'authenticate', 'Authenticate'),
@@ -86,7 +86,7 @@ type Call = { Params: { secret: string } };
 export const registerPage = (
   app: FastifyInstance,
   pages: Pick<Simulation, 'authentication' | 'isWaiting' | 'press'>,
-  onPressed: (pressed: Authentication) => void,
+  onPressed: (pressed: ShopperAuthentication) => void,
 ): void => {
   const send = (reply: FastifyReply, status: number, page: string) =>
     reply.code(status).headers(HEADERS).type('text/html; charset=utf-8').send(page);

@@ -6,7 +6,7 @@ import type { LaterResult } from '../../shared/payment/commands.ts';
 import type { FailureCode } from '../../shared/payment/fields.ts';
 import { passesLuhn } from '../../shared/runtime/card-numbers.ts';
 import type { OperationOrder, PaymentQuestion } from '../port.ts';
-import { type CardBehaviour, LATER_BEHAVIOURS, TEST_CARDS } from './test-cards.ts';
+import { type CardBehaviour, TEST_CARDS } from './test-cards.ts';
 
 export type CardOperation = Extract<OperationOrder, { kind: 'AUTHORIZE' | 'SALE' }>;
 type FollowUp = Exclude<OperationOrder, CardOperation>;
@@ -17,7 +17,7 @@ export type SimulatedOutcome = {
   providerFailureCode?: string;
 };
 
-export type Authorization = {
+export type KnownAuthorization = {
   kind: OperationOrder['kind'];
   outcome: 'APPROVED' | 'DECLINED' | 'FENCED';
   paymentId: string;
@@ -28,6 +28,8 @@ export type Authorization = {
   captured: number | null;
   voided: number | null;
   refunded: number | null;
+  /** When it was captured or, not captured, carried out; null in a ledger that kept no times. */
+  takenAt: string | null;
 };
 
 type NetworkCodes = { networkDeclineCode: string; networkAdviceCode?: string };
@@ -48,7 +50,7 @@ export const networkCodesOf = ({ failureCode }: { failureCode?: FailureCode | un
 /** Card schemes keep an authorization that long. */
 export const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
 
-const APPROVED: SimulatedOutcome = { outcome: 'APPROVED' };
+export const CARRIED_OUT: SimulatedOutcome = { outcome: 'APPROVED' };
 
 const declined = (failureCode: FailureCode, providerFailureCode: string): SimulatedOutcome => {
   return { outcome: 'DECLINED', failureCode, providerFailureCode };
@@ -57,7 +59,6 @@ const notPermitted = (word: string) => declined('TRANSACTION_NOT_PERMITTED', wor
 
 /** The shopper did not authenticate, or was not asked to (gaps §21). */
 export const NOT_AUTHENTICATED = declined('AUTHENTICATION_REQUIRED', 'authentication_required');
-export const AUTHENTICATED = APPROVED;
 
 const cardsByNumber = new Map(TEST_CARDS.map((card) => [card.number, card]));
 const numbersByToken = new Map(TEST_CARDS.map(({ token, number }) => [token, number]));
@@ -91,21 +92,24 @@ export const asksShopper = (operation: OperationOrder): operation is AskingShopp
 export type AskingShopper = CardOperation & { authentication: { returnUrl: string } };
 
 /** The card's date is not looked at (gaps §13). */
-export const decideCard = (operation: CardOperation): SimulatedOutcome => {
+const decideCard = (operation: CardOperation): SimulatedOutcome => {
   const number = numberOf(operation);
   const known = cardsByNumber.get(number);
   if (needsShopper(operation)) return NOT_AUTHENTICATED;
   if (known?.behaviour === undefined && known?.failureCode !== undefined)
     return declined(known.failureCode, known.failureCode.toLowerCase());
   return number !== NO_NUMBER && passesLuhn(number)
-    ? APPROVED
+    ? CARRIED_OUT
     : declined('INVALID_CARD_NUMBER', 'invalid_card_number');
 };
 
 /** The amount captured elsewhere of an authorization, or refunded of a capture, in minor units. */
 const elsewhereOf = (amount: number): number => Math.min(100, amount);
 
-const decideCapture = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {
+const decideCapture = (
+  operation: FollowUp,
+  authorization: KnownAuthorization,
+): SimulatedOutcome => {
   if (authorization.kind === 'SALE') return notPermitted('already_captured');
   if (authorization.voided !== null) return notPermitted('already_voided');
   // A capture below the authorized amount releases the rest, so there is never a second one.
@@ -114,23 +118,23 @@ const decideCapture = (operation: FollowUp, authorization: Authorization): Simul
     return declined('LIMIT_EXCEEDED', 'over_authorized_amount');
   return authorization.behaviour === 'CAPTURE_DECLINED'
     ? declined('PROCESSING_ERROR', 'processing_error')
-    : APPROVED;
+    : CARRIED_OUT;
 };
 
-const decideVoid = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {
+const decideVoid = (operation: FollowUp, authorization: KnownAuthorization): SimulatedOutcome => {
   if (authorization.kind === 'SALE') return notPermitted('already_captured');
   if (authorization.captured !== null) return notPermitted('already_captured');
   if (authorization.voided !== null) return notPermitted('already_voided');
-  return operation.amount === authorization.amount ? APPROVED : notPermitted('other_amount');
+  return operation.amount === authorization.amount ? CARRIED_OUT : notPermitted('other_amount');
 };
 
 /** Refunds that did not bounce, and what was refunded elsewhere. */
-const goneBack = ({ behaviour, refunded }: Authorization, captured: number): number => {
+const goneBack = ({ behaviour, refunded }: KnownAuthorization, captured: number): number => {
   if (behaviour === 'REFUND_FAILS') return 0;
   return (refunded ?? 0) + (behaviour === 'REFUNDED_ELSEWHERE' ? elsewhereOf(captured) : 0);
 };
 
-const decideRefund = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {
+const decideRefund = (operation: FollowUp, authorization: KnownAuthorization): SimulatedOutcome => {
   const captured =
     authorization.kind === 'SALE' ? authorization.amount : (authorization.captured ?? 0);
   if (captured === 0) return notPermitted('nothing_captured');
@@ -138,12 +142,12 @@ const decideRefund = (operation: FollowUp, authorization: Authorization): Simula
     return declined('LIMIT_EXCEEDED', 'over_captured_amount');
   return authorization.behaviour === 'REFUND_DECLINED'
     ? notPermitted('refund_not_permitted')
-    : APPROVED;
+    : CARRIED_OUT;
 };
 
 const deciders = { CAPTURE: decideCapture, VOID: decideVoid, REFUND: decideRefund };
 
-const withElsewhere = (authorization: Authorization): Authorization => {
+const withElsewhere = (authorization: KnownAuthorization): KnownAuthorization => {
   const { kind, behaviour, amount } = authorization;
   if (kind !== 'AUTHORIZE') return authorization;
   if (behaviour === 'CAPTURED_ELSEWHERE')
@@ -151,9 +155,9 @@ const withElsewhere = (authorization: Authorization): Authorization => {
   return behaviour === 'VOIDED_ELSEWHERE' ? { ...authorization, voided: amount } : authorization;
 };
 
-export const decideFollowUp = (
+const decideFollowUp = (
   operation: FollowUp,
-  authorization: Authorization | undefined,
+  authorization: KnownAuthorization | undefined,
 ): SimulatedOutcome => {
   const reserved = authorization?.kind === 'AUTHORIZE' || authorization?.kind === 'SALE';
   if (!reserved || authorization.outcome !== 'APPROVED')
@@ -163,18 +167,27 @@ export const decideFollowUp = (
   return deciders[operation.kind](operation, withElsewhere(authorization));
 };
 
-export const isLaterBehaviour = (behaviour: CardBehaviour | null | undefined): boolean =>
-  behaviour != null && LATER_BEHAVIOURS.has(behaviour);
+/** `authorizationOf` gives what the ledger has of the authorization that a follow-up names. */
+export const decideOperation = (
+  operation: OperationOrder,
+  authorizationOf: (operationId: string) => KnownAuthorization | undefined,
+): SimulatedOutcome =>
+  'card' in operation
+    ? decideCard(operation)
+    : decideFollowUp(operation, authorizationOf(operation.authorizationId));
 
-/** `isSeen`: the dispute was told of once, so the card may say that it is over. */
+/** A dispute that ends by itself is open for so long. */
+const DISPUTE_OPEN_MS = 300;
+
+/** What has become of an authorization or sale by itself, at a time. */
 export const laterResultsOf = (
-  { authorizationId, refunds }: PaymentQuestion,
-  authorization: Authorization,
-  isSeen: boolean,
+  { authorizationId, refunds }: Pick<PaymentQuestion, 'authorizationId' | 'refunds'>,
+  { kind, amount, behaviour, captured, voided, outcome, takenAt }: KnownAuthorization,
+  nowMs: number,
 ): LaterResult[] => {
-  const { kind, amount, behaviour, captured, voided, outcome } = authorization;
   if (outcome !== 'APPROVED') return [];
   const taken = kind === 'SALE' ? amount : (captured ?? 0);
+  const isOpen = nowMs < Date.parse(takenAt ?? '') + DISPUTE_OPEN_MS;
   const id = authorizationId.slice(-26);
   const about = { kind: 'DISPUTE', disputeId: `dp_${id}`, amount: taken } as const;
   const dispute = (status: 'OPEN' | 'WON' | 'LOST'): LaterResult[] =>
@@ -202,9 +215,9 @@ export const laterResultsOf = (
     case 'DISPUTED':
       return dispute('OPEN');
     case 'DISPUTE_WON':
-      return dispute(isSeen ? 'WON' : 'OPEN');
+      return dispute(isOpen ? 'OPEN' : 'WON');
     case 'DISPUTE_LOST':
-      return dispute(isSeen ? 'LOST' : 'OPEN');
+      return dispute(isOpen ? 'OPEN' : 'LOST');
     default:
       return [];
   }

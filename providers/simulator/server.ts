@@ -14,10 +14,10 @@ import {
   tokenQuestion,
 } from '../http/protocol.ts';
 import type { OperationOrder } from '../port.ts';
-import type { SimulatedEntry, Waiting } from './ledger.ts';
+import type { SimulatedEntry, WaitingOperation } from './ledger.ts';
 import { pagePath, registerPage, SHOPPER_PATH } from './page.ts';
 import { cardOfToken, networkCodesOf } from './rules.ts';
-import type { Known, Simulation } from './simulation.ts';
+import type { KnownOperation, Simulation } from './simulation.ts';
 
 /** Holds a call without a response open for that long, unless the client closes it first. */
 const SILENCE_MS_MAX = 30_000;
@@ -32,7 +32,7 @@ const page = z.object({
   since: z.iso.datetime({ offset: true }).optional(),
 });
 
-const actionOf = (request: FastifyRequest, waiting: Waiting) => {
+const actionOf = (request: FastifyRequest, waiting: WaitingOperation) => {
   const { operationId, outcome, amount, currency, secret, expiresAt } = waiting;
   const url = `${request.protocol}://${request.host}${pagePath(secret)}`;
   const nextAction = { type: 'REDIRECT', url };
@@ -63,6 +63,12 @@ const checkToken = (app: FastifyInstance, token: string): void => {
   });
 };
 
+const errorWords: Record<number, string> = {
+  400: 'the request is not well formed',
+  413: `the body is over ${BODY_BYTES_MAX} bytes`,
+};
+
+/** Whatever the type of the body says; errors are words of ours alone. */
 const readJsonAlways = (app: FastifyInstance): void => {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, text, done) => {
@@ -72,9 +78,6 @@ const readJsonAlways = (app: FastifyInstance): void => {
       done(Object.assign(new Error('the body is not JSON'), { statusCode: 400 }));
     }
   });
-};
-
-const rejectErrors = (app: FastifyInstance): void => {
   app.setNotFoundHandler((_request, reply) => reply.code(404).send({ error: 'no such address' }));
   app.setErrorHandler((error: { statusCode?: number; code?: string }, request, reply) => {
     const status = error.statusCode ?? 500;
@@ -82,20 +85,15 @@ const rejectErrors = (app: FastifyInstance): void => {
     return reply.code(status).send({ error: errorWords[status] ?? 'the call could not be served' });
   });
 };
-const errorWords: Record<number, string> = {
-  400: 'the request is not well formed',
-  413: `the body is over ${BODY_BYTES_MAX} bytes`,
-};
 
 const recordCalls = (app: FastifyInstance, metrics: Metrics): void => {
   app.addHook('onResponse', async (request, reply) => {
-    const route = request.routeOptions.url ?? 'none';
     const { method } = request;
-    const status = reply.statusCode;
-    metrics.requestSeconds.observe(
-      { http_request_method: method, http_route: route, http_response_status_code: status },
-      reply.elapsedTime / 1000,
-    );
+    const { url: route = 'none' } = request.routeOptions;
+    const { statusCode: status } = reply;
+    const labels = { http_request_method: method, http_route: route };
+    const seconds = reply.elapsedTime / 1000;
+    metrics.requestSeconds.observe({ ...labels, http_response_status_code: status }, seconds);
     const durationMs = Math.round(reply.elapsedTime * 10) / 10;
     const level = isForOperators(route) && status < 400 ? 'debug' : 'info';
     request.log[level]({ method, route, status, durationMs }, 'call answered');
@@ -121,7 +119,12 @@ const silences = (app: FastifyInstance) => {
 type Call = FastifyRequest<{ Params: { operationId: string } }>;
 
 /** A FENCED one is a conflict to a PUT alone. */
-const respond = (call: Call, reply: FastifyReply, known: Known, fencedStatus: 200 | 409) => {
+const respond = (
+  call: Call,
+  reply: FastifyReply,
+  known: KnownOperation,
+  fencedStatus: 200 | 409,
+) => {
   const { operationId } = call.params;
   switch (known.outcome) {
     case 'RECORDED':
@@ -210,7 +213,6 @@ export const simulatorServer = (options: {
   });
   if (token !== undefined) checkToken(app, token);
   readJsonAlways(app);
-  rejectErrors(app);
   const metrics = createMetrics();
   recordCalls(app, metrics);
   registerHealth(app, {

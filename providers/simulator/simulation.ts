@@ -2,19 +2,25 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Durability } from '../../shared/runtime/sqlite.ts';
 import type { OperationOrder } from '../port.ts';
-import { openLedger, type Recorded, type Waiting } from './ledger.ts';
-import { AUTHENTICATED, asksShopper, behaviourOf, NOT_AUTHENTICATED } from './rules.ts';
-import { SLOW_CARD_MS } from './test-cards.ts';
+import { openLedger, type Recorded, type WaitingOperation } from './ledger.ts';
+import {
+  asksShopper,
+  behaviourOf,
+  CARRIED_OUT,
+  decideOperation,
+  NOT_AUTHENTICATED,
+} from './rules.ts';
+import { type CardBehaviour, SLOW_CARD_MS } from './test-cards.ts';
 
 /** NOT_REACHABLE: the call never arrived. SILENT: it gets no response. Neither writes anything. */
 type Carried =
   | Recorded
-  | Waiting
+  | WaitingOperation
   | { outcome: 'RESPONSE_LOST' }
   | { outcome: 'NOT_REACHABLE' }
   | { outcome: 'SILENT' };
 
-export type Known = Recorded | Waiting | { outcome: 'AT_WORK' };
+export type KnownOperation = Recorded | WaitingOperation | { outcome: 'AT_WORK' };
 
 const AUTHENTICATION_TIMEOUT_MS = 900_000;
 
@@ -28,9 +34,9 @@ export const openSimulation = (
   const closing = new AbortController();
   const atWork = new Map<string, Promise<Carried>>();
 
-  const record = (operation: OperationOrder): Carried => {
-    const behaviour = behaviourOf(operation);
-    const recorded = ledger.record(operation, behaviour);
+  const record = (operation: OperationOrder, behaviour?: CardBehaviour): Carried => {
+    const decided = decideOperation(operation, ledger.authorization);
+    const recorded = ledger.record(operation, decided, behaviour);
     const isLost = behaviour === 'ANSWER_LOST' && recorded.outcome === 'RECORDED';
     return isLost ? { outcome: 'RESPONSE_LOST' } : recorded;
   };
@@ -43,6 +49,7 @@ export const openSimulation = (
   };
 
   return {
+    ...ledger,
     operate: async (operation: OperationOrder): Promise<Carried> => {
       const { operationId } = operation;
       const running = atWork.get(operationId);
@@ -57,28 +64,23 @@ export const openSimulation = (
       }
       if (behaviour === 'NOT_REACHABLE') return { outcome: 'NOT_REACHABLE' };
       if (behaviour === 'TIMES_OUT') return { outcome: 'SILENT' };
-      return behaviour === 'SLOW' ? recordLater(operation) : record(operation);
+      return behaviour === 'SLOW' ? recordLater(operation) : record(operation, behaviour);
     },
-    find: (operationId: string): Known | undefined =>
+    find: (operationId: string): KnownOperation | undefined =>
       ledger.find(operationId) ?? (atWork.has(operationId) ? { outcome: 'AT_WORK' } : undefined),
-    fence: (operationId: string): Exclude<Known, Waiting> =>
+    fence: (operationId: string): Exclude<KnownOperation, WaitingOperation> =>
       atWork.has(operationId) ? { outcome: 'AT_WORK' } : ledger.fence(operationId),
-    recordElsewhere: ledger.recordElsewhere,
-    authentication: ledger.authentication,
     isWaiting: (operationId: string) => ledger.find(operationId)?.outcome === 'ACTION_REQUIRED',
     /** A button of the page. Undefined where no such page is; `seen`: it counts, else it came too late. */
     press: (secret: string, authenticated: boolean) => {
       const found = ledger.authentication(secret);
       if (found === undefined) return undefined;
       if (Date.now() >= Date.parse(found.expiresAt)) return { ...found, seen: false };
-      const outcome = authenticated ? AUTHENTICATED : NOT_AUTHENTICATED;
-      const kept = ledger.complete(found, outcome);
+      const outcome = authenticated ? CARRIED_OUT : NOT_AUTHENTICATED;
+      const kept = ledger.record(found, outcome);
       const seen = kept.outcome === 'RECORDED' && kept.entry.outcome === outcome.outcome;
       return { ...found, seen };
     },
-    list: ledger.list,
-    end: ledger.end,
-    authorization: ledger.authorization,
     /** Operations still at work were not carried out, and never will be. */
     close: (): void => {
       closing.abort();

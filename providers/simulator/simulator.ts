@@ -4,7 +4,6 @@ import type { LaterResult } from '../../shared/payment/commands.ts';
 import { within } from '../../shared/runtime/back-off.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import {
-  type ActionRequired,
   type Approved,
   AT_WORK,
   type Declined,
@@ -13,21 +12,22 @@ import {
   MISMATCH,
   type OperationOrder,
   type OperationQuestion,
-  type PaymentQuestion,
   type Provider,
   type Unknown,
 } from '../port.ts';
-import type { SimulatedEntry, Waiting } from './ledger.ts';
+import type { SimulatedEntry, WaitingOperation } from './ledger.ts';
 import { listeningPort, pagePath, registerPage } from './page.ts';
 import {
   AUTHORIZATION_MS_MAX,
   behaviourOf,
+  CARRIED_OUT,
   cardOfToken,
-  isLaterBehaviour,
+  type KnownAuthorization,
   laterResultsOf,
   networkCodesOf,
 } from './rules.ts';
 import { openSimulation, type Simulation } from './simulation.ts';
+import { type CardBehaviour, LATER_BEHAVIOURS } from './test-cards.ts';
 
 const END_PAGE = 100;
 
@@ -36,7 +36,11 @@ const lineOf = ({ sequence, ...entry }: SimulatedEntry): LedgerEntry => ({
   ...entry,
 });
 
-export const pageOf = ({ entries, next, since }: ReturnType<Simulation['list']>): LedgerPage => ({
+export const ledgerPageOf = ({
+  entries,
+  next,
+  since,
+}: ReturnType<Simulation['list']>): LedgerPage => ({
   entries: entries.map(lineOf),
   next: next === null ? null : String(next),
   since,
@@ -61,26 +65,30 @@ const responseFrom = (entry: SimulatedEntry, question: Sum): Approved | Declined
   };
 };
 
-/** Counted from the operation, or from the notice of the dispute. */
 const NOTICE_MS = 200;
 
-/** The change as the provider's ledger lists it. */
-const madeElsewhere = (one: LaterResult, authorized: number) => {
+type Ordered = Parameters<Simulation['record']>[0];
+
+/** As the provider's ledger lists it; undefined for what is no operation. */
+const entryOf = (one: LaterResult, { paymentId, amount, currency }: KnownAuthorization) => {
+  const about = { paymentId, amount, currency, ...one };
   if (one.kind === 'REFUND_OBSERVED')
-    return { kind: 'REFUND', operationId: one.refundId, amount: one.amount } as const;
+    return { ...about, kind: 'REFUND', operationId: one.refundId } as const;
   if (one.kind === 'CAPTURE_OBSERVED')
-    return { kind: 'CAPTURE', operationId: one.reference, amount: one.amount } as const;
+    return { ...about, kind: 'CAPTURE', operationId: one.reference } as const;
   if (one.kind === 'VOID_OBSERVED')
-    return { kind: 'VOID', operationId: one.reference, amount: authorized } as const;
+    return { ...about, kind: 'VOID', operationId: one.reference } as const;
   return undefined;
 };
 
-const laterResults = (simulation: Simulation) => {
-  const seen = new Set<string>();
-  let listener: ((paymentId: string) => void) | undefined;
+const isLater = (behaviour: CardBehaviour | null | undefined): boolean =>
+  behaviour != null && LATER_BEHAVIOURS.has(behaviour);
 
-  const noticeSoon = (paymentId: string): void => {
-    setTimeout(() => listener?.(paymentId), NOTICE_MS).unref();
+/** What becomes of a payment by itself: in the ledger with its operation, told a moment later. */
+const openHappenings = (simulation: Simulation) => {
+  let listener: ((paymentId: string) => void) | undefined;
+  const noticeSoon = (paymentId: string, ms = NOTICE_MS): void => {
+    setTimeout(() => listener?.(paymentId), ms).unref();
   };
 
   return {
@@ -89,34 +97,43 @@ const laterResults = (simulation: Simulation) => {
       listener = next;
     },
     noticeSoon,
-    noticeOf: (operation: OperationOrder): void => {
-      const behaviour =
-        'authorizationId' in operation
-          ? simulation.authorization(operation.authorizationId)?.behaviour
-          : behaviourOf(operation);
-      if (isLaterBehaviour(behaviour)) noticeSoon(operation.paymentId);
-    },
-    resultsOf: (question: PaymentQuestion): LaterResult[] => {
-      const { authorizationId, paymentId } = question;
+    follow: (operation: OperationOrder): void => {
+      if ('card' in operation && !isLater(behaviourOf(operation))) return;
+      const { operationId, authorizationId = operationId }: Ordered = operation;
       const authorization = simulation.authorization(authorizationId);
-      if (authorization === undefined) return [];
-      const results = laterResultsOf(question, authorization, seen.has(authorizationId));
-      const { currency } = authorization;
-      for (const one of results) {
-        const elsewhere = madeElsewhere(one, authorization.amount);
-        if (elsewhere) simulation.recordElsewhere({ ...elsewhere, paymentId, currency });
+      if (authorization === undefined || !isLater(authorization.behaviour)) return;
+      const { paymentId } = authorization;
+      const about = { authorizationId, refunds: [] };
+      for (const one of laterResultsOf(about, authorization, Date.now())) {
+        const entry = entryOf(one, authorization);
+        if (entry !== undefined) simulation.record(entry, CARRIED_OUT);
+        // By then it is over.
+        if (one.kind === 'DISPUTE') noticeSoon(paymentId, 2 * NOTICE_MS);
       }
-      const isOpen = results.some((one) => one.kind === 'DISPUTE' && one.status === 'OPEN');
-      if (isOpen && authorization.behaviour !== 'DISPUTED') {
-        seen.add(authorizationId);
-        noticeSoon(paymentId);
-      }
-      return results;
+      noticeSoon(paymentId);
     },
   };
 };
 
 const LATE = new Error('the simulated provider gave no response in time');
+
+const actionOf = (waiting: WaitingOperation, question: Sum, port: number) => {
+  if (!isOf(waiting, question)) return unknown(MISMATCH);
+  const url = `http://localhost:${port}${pagePath(waiting.secret)}`;
+  return { outcome: 'ACTION_REQUIRED', url, expiresAt: waiting.expiresAt } as const;
+};
+
+const callsWithin =
+  (timeoutMs: number, logger: Pick<Logger, 'error'> | undefined) =>
+  async <T>(operationId: string, call: () => Promise<T>): Promise<T | Unknown> => {
+    try {
+      return await within(timeoutMs, call(), () => LATE);
+    } catch (error) {
+      if (error === LATE) return unknown('timeout');
+      logger?.error({ operationId }, 'the simulated provider could not use its ledger');
+      return unknown('failed');
+    }
+  };
 
 /** The simulator in this process; `register` serves the shopper's page. */
 export type Simulator = Provider & { register(app: FastifyInstance): void };
@@ -131,39 +148,27 @@ export const openSimulator = async (options: {
 }): Promise<Simulator> => {
   const { file, timeoutMs, port = 0, authenticationTimeoutMs, logger } = options;
   const simulation = openSimulation(file, 'NORMAL', authenticationTimeoutMs);
-  const later = laterResults(simulation);
+  const happening = openHappenings(simulation);
   let portNow = (): number => port;
 
-  const actionOf = (waiting: Waiting, question: Sum): ActionRequired | Unknown => {
-    if (!isOf(waiting, question)) return unknown(MISMATCH);
-    const url = `http://localhost:${portNow()}${pagePath(waiting.secret)}`;
-    return { outcome: 'ACTION_REQUIRED', url, expiresAt: waiting.expiresAt };
-  };
-  const inTime = async <T>(operationId: string, call: () => Promise<T>): Promise<T | Unknown> => {
-    try {
-      return await within(timeoutMs, call(), () => LATE);
-    } catch (error) {
-      if (error === LATE) return unknown('timeout');
-      logger?.error({ operationId }, 'the simulated provider could not use its ledger');
-      return unknown('failed');
-    }
-  };
+  const inTime = callsWithin(timeoutMs, logger);
 
   return {
     register: (app) => {
       portNow = () => listeningPort(app) ?? port;
-      registerPage(app, simulation, ({ paymentId }) => later.noticeSoon(paymentId));
+      registerPage(app, simulation, ({ paymentId }) => happening.noticeSoon(paymentId));
     },
     laterResults: (question) =>
-      inTime(question.authorizationId, async () => ({
-        outcome: 'FOUND',
-        results: later.resultsOf(question),
-      })),
+      inTime(question.authorizationId, async () => {
+        const authorization = simulation.authorization(question.authorizationId);
+        const results = authorization && laterResultsOf(question, authorization, Date.now());
+        return { outcome: 'FOUND', results: results ?? [] };
+      }),
     // It gives notice of each, and loses no notice.
     disputes: async () => [],
     madeElsewhere: async () => ({ outcome: 'FOUND', made: [] }),
     paymentOf: async () => ({ outcome: 'NOT_FOUND' }),
-    onNotice: later.onNotice,
+    onNotice: happening.onNotice,
     authorizationMsMax: AUTHORIZATION_MS_MAX,
     describeToken: async (token) => {
       const card = cardOfToken(token);
@@ -172,14 +177,14 @@ export const openSimulator = async (options: {
     execute: (operation) =>
       inTime(operation.operationId, async () => {
         const carried = await simulation.operate(operation);
-        later.noticeOf(operation);
+        happening.follow(operation);
         switch (carried.outcome) {
           case 'RECORDED':
             return responseFrom(carried.entry, operation);
           case 'RESPONSE_LOST':
             return unknown('answer_lost');
           case 'ACTION_REQUIRED':
-            return actionOf(carried, operation);
+            return actionOf(carried, operation, portNow());
           case 'FENCED':
             return { outcome: 'NOT_SENT', byProvider: true, reason: 'fenced' };
           case 'NOT_REACHABLE':
@@ -195,7 +200,7 @@ export const openSimulator = async (options: {
         if (found.outcome === 'AT_WORK') return unknown(AT_WORK);
         return found.outcome === 'RECORDED'
           ? responseFrom(found.entry, question)
-          : actionOf(found, question);
+          : actionOf(found, question, portNow());
       }),
     fence: (question) =>
       inTime(question.operationId, async () => {
@@ -204,10 +209,10 @@ export const openSimulator = async (options: {
         return found.outcome === 'AT_WORK' ? unknown(AT_WORK) : responseFrom(found.entry, question);
       }),
     ledger: async (after, limit, since) =>
-      pageOf(simulation.list(Number(after ?? 0), limit, since)),
+      ledgerPageOf(simulation.list(Number(after ?? 0), limit, since)),
     ledgerEnd: async (after) => simulation.end(Number(after ?? 0), END_PAGE).map(lineOf),
     close: async () => {
-      later.onNotice();
+      happening.onNotice();
       simulation.close();
     },
   };

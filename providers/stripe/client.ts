@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
+import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import { openTransport, type Response } from '../transport.ts';
 import type { StripeRequest } from './requests.ts';
-import { errorBody, type StripeError } from './shapes.ts';
+import { type StripeError, stripeErrorBody } from './shapes.ts';
 
 export type StripeAccount = {
   secretKey: string;
@@ -74,7 +75,7 @@ export const stripeClient = (options: {
       });
       const date = Date.parse(String(response.headers.date));
       if (!Number.isNaN(date)) aheadMs = date - nowMs();
-      return { ...response, error: errorBody.safeParse(response.body).data?.error };
+      return { ...response, error: stripeErrorBody.safeParse(response.body).data?.error };
     },
     close: transport.close,
   };
@@ -89,7 +90,7 @@ export const timeLeft = (timeoutMs: number, nowMs: () => number): (() => number)
 
 /** Longer, and it is not begun: its client would wait for nothing. */
 const WAIT_MS_MAX = 2_000;
-const NAMES_MAX = 1_000;
+const NAMES_MAX = 100_000;
 /** Of Stripe's limits, that of all endpoints is four times that of one. */
 const ALL = 4;
 
@@ -97,19 +98,16 @@ const ALL = 4;
 export const createPace = (perSecond: number) => {
   const gapMs = perSecond === 0 ? 0 : 1_000 / perSecond;
   /** When the bucket of each name is full again: a second's worth may go at once. */
-  const fullAt = new Map<string, number>();
+  const fullAt = createBoundedMap<number>(NAMES_MAX);
 
   const take = (name: string, ms: number, now: number): void => {
-    if (fullAt.size >= NAMES_MAX) {
-      for (const [other, at] of fullAt) if (at < now) fullAt.delete(other);
-    }
-    const full = Math.max(fullAt.get(name) ?? 0, now) + ms;
+    const full = Math.max(fullAt.peek(name) ?? 0, now) + ms;
     fullAt.set(name, Math.min(full, now + 1_000 + WAIT_MS_MAX));
   };
   /** Once `name` has room, and `others` have. */
   const wait = async (name: string, ...others: string[]): Promise<boolean> => {
     const now = performance.now();
-    const untilMs = Math.max(now, ...[name, ...others].map((one) => fullAt.get(one) ?? 0));
+    const untilMs = Math.max(now, ...[name, ...others].map((one) => fullAt.peek(one) ?? 0));
     const waitMs = untilMs + gapMs - now - 1_000;
     if (waitMs > WAIT_MS_MAX) return false;
     take(name, gapMs, now);

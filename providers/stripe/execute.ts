@@ -5,7 +5,8 @@
 import { within } from '../../shared/runtime/back-off.ts';
 import {
   AT_WORK,
-  type Opened,
+  type KeepOpened,
+  type NotSentReason,
   type OperationQuestion,
   type ProviderOperation,
   type ProviderOutcome,
@@ -27,7 +28,8 @@ import {
   NOT_SENT,
   notSent,
   objectOf,
-  readCreate,
+  type Reading,
+  readOpened,
   rejectionOf,
   undecided,
   unknown,
@@ -42,10 +44,8 @@ import {
 } from './requests.ts';
 import { paymentMethod } from './shapes.ts';
 
-const MISCONFIGURED: ProviderOutcome = { ...NOT_SENT, reason: 'misconfigured' };
-const TOKEN_USED: ProviderOutcome = { ...NOT_SENT, reason: 'token_used' };
-const NOT_OPENED: ProviderOutcome = { ...NOT_SENT, reason: 'not_opened' };
-const TOO_LATE: ProviderOutcome = { ...NOT_SENT, reason: 'too_late' };
+const neverSent = (reason: NotSentReason): ProviderOutcome => ({ ...NOT_SENT, reason });
+const MISCONFIGURED = neverSent('misconfigured');
 
 type Create = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
 type FollowUp = Exclude<ProviderOperation, Create>;
@@ -89,7 +89,7 @@ const open = async (execution: Execution, operation: Create): Promise<string | P
   if (intent === undefined) return endOfStep(response);
   // A replay shows the intent as it was made.
   const isOurs =
-    readCreate(intent, questionOf(operation, execution)).outcome === 'NOT_FOUND' &&
+    readOpened(intent, questionOf(operation, execution)).outcome === 'NOT_FOUND' &&
     intent.status === 'requires_payment_method';
   return isOurs ? intent.id : NOT_SENT;
 };
@@ -129,6 +129,11 @@ const afterKeyTaken = async (call: StripeCall, question: OperationQuestion) => {
   return found.outcome === 'NOT_FOUND' ? unknown(AT_WORK) : found;
 };
 
+const isUndone = (
+  reading: Reading,
+): reading is Extract<Reading, { outcome: 'NOT_FOUND' | 'IMPOSSIBLE' }> =>
+  reading.outcome === 'NOT_FOUND' || reading.outcome === 'IMPOSSIBLE';
+
 /** An earlier request under the same id may have acted: Stripe's objects decide. */
 const afterRejection = async (
   call: StripeCall,
@@ -140,14 +145,13 @@ const afterRejection = async (
   const isNowhere = found === MISSING && isMissing(response);
   // The opened intent does not exist: nothing was confirmed, and no card was declined.
   if (isNowhere && question.reference !== undefined) return MISCONFIGURED;
-  const isUndone = isNowhere || found.outcome === 'NOT_FOUND' || found.outcome === 'IMPOSSIBLE';
-  if (!isUndone) return found;
+  if (!isNowhere && !isUndone(found)) return found;
   // An impossible create was fenced: its intent is canceled.
   if (found.outcome === 'IMPOSSIBLE' && question.reference !== undefined) return MET_FENCE;
   // A follow-up of a payment that is not in this account is rejected for that payment alone.
   if ((isFollowUp(question) && isMissing(response)) || isDecline(response))
     return declinedBy(response.error ?? {}, card);
-  return card && 'token' in card && isOfMethod(response) ? TOKEN_USED : MISCONFIGURED;
+  return card && 'token' in card && isOfMethod(response) ? neverSent('token_used') : MISCONFIGURED;
 };
 
 const readRejection = async (
@@ -179,9 +183,8 @@ const confirm = async (
   const about = intent ?? response.error?.payment_intent;
   if (about != null && about.id !== reference) return mismatch;
   if (intent === undefined) return readRejection(call, response, question, operation.card.reveal());
-  const reading = readCreate(intent, question);
-  const isUndone = reading.outcome === 'NOT_FOUND' || reading.outcome === 'IMPOSSIBLE';
-  return isUndone || reading.outcome === 'DECLINED' ? mismatch : reading;
+  const reading = readOpened(intent, question);
+  return isUndone(reading) || reading.outcome === 'DECLINED' ? mismatch : reading;
 };
 
 const isKept = (call: StripeCall, keep: Promise<void>): Promise<boolean> => {
@@ -193,7 +196,7 @@ const isKept = (call: StripeCall, keep: Promise<void>): Promise<boolean> => {
 const executeCreate = async (
   execution: Execution,
   operation: Create,
-  opened: Opened,
+  opened: KeepOpened,
 ): Promise<ProviderOutcome> => {
   const [reference, method] = await Promise.all([
     open(execution, operation),
@@ -202,8 +205,8 @@ const executeCreate = async (
   if (typeof reference !== 'string') return reference;
   const keepAndConfirm = async (): Promise<ProviderOutcome> => {
     if (typeof method !== 'string') return method;
-    if (!(await isKept(execution, opened(reference)))) return NOT_OPENED;
-    if (isTooLate(execution)) return TOO_LATE;
+    if (!(await isKept(execution, opened(reference)))) return neverSent('not_opened');
+    if (isTooLate(execution)) return neverSent('too_late');
     return confirm(execution, operation, reference, method);
   };
   const outcome = await keepAndConfirm();
@@ -220,18 +223,18 @@ const executeFollowUp = async (call: StripeCall, operation: FollowUp): Promise<P
     if (intentOf(named)?.id !== reference)
       return isRejected(named) ? afterRejection(call, named, question) : notSent(named);
   }
-  if (isTooLate(call)) return TOO_LATE;
+  if (isTooLate(call)) return neverSent('too_late');
   const response = await call.send(followUpRequest(question, reference));
   if (response.status !== 200) return readRejection(call, response, question);
   const reading = readResponse(response, question, reference);
-  return reading.outcome === 'NOT_FOUND' || reading.outcome === 'IMPOSSIBLE' ? mismatch : reading;
+  return isUndone(reading) ? mismatch : reading;
 };
 
 /** Throws Undecided, and ZodError. */
 export const execute = (
   execution: Execution,
   operation: ProviderOperation,
-  opened: Opened,
+  opened: KeepOpened,
 ): Promise<ProviderOutcome> =>
   'card' in operation
     ? executeCreate(execution, operation, opened)

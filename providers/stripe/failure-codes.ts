@@ -63,4 +63,4 @@ const ADVICE = new Map<string, FailureData['advice']>([
   ['try_again_later', 'RETRY_LATER'],
 ]);
 
-export const adviceOf = (code: string): FailureData['advice'] => ADVICE.get(code);
+export const stripeAdviceOf = (code: string): FailureData['advice'] => ADVICE.get(code);

@@ -13,7 +13,7 @@ import { cleanCode } from '../transport.ts';
 import type { Send, StripeCall } from './client.ts';
 import { refundEntry } from './ledger.ts';
 import { type Book, eachAs, eachBook, oursAs, readAll } from './lists.ts';
-import { readIntent, refundsOf } from './look-up.ts';
+import { listedRefunds, readIntent } from './look-up.ts';
 import {
   hasFailed,
   intentOf,
@@ -30,22 +30,17 @@ import {
 } from './read.ts';
 import { getIntent, listDisputes, listEnds, listRefunds } from './requests.ts';
 import {
-  type Dispute,
   dispute,
   disputeOfOurs,
   type PaymentIntent,
   type Refund,
   refundWithIntent,
+  type StripeDispute,
 } from './shapes.ts';
 
 /** Seven days with the card schemes, and the hours by which Stripe may cancel late. */
-export const AUTHORIZATION_MS_MAX = (7 * 24 + 12) * 3_600_000;
+export const STRIPE_AUTHORIZATION_MS_MAX = (7 * 24 + 12) * 3_600_000;
 const found = (...results: LaterResult[]): LaterResults => ({ outcome: 'FOUND', results });
-
-const failedLater = (operationId: string, made: Refund): LaterResult => {
-  const { failureCode, providerFailureCode } = refundDeclinedBy(made);
-  return { kind: 'REFUND_FAILED', operationId, failureCode, providerFailureCode };
-};
 
 /** What bounced comes first, because it can be refunded again. */
 const refundResults = (
@@ -56,9 +51,11 @@ const refundResults = (
     metadata?.operationId === undefined
       ? observed.find(({ refundId }) => refundId === id)?.operationId
       : ours.find(({ operationId }) => operationId === metadata.operationId)?.operationId;
-  const bounced = refunds.filter(hasFailed).flatMap((made) => {
+  const bounced = refunds.filter(hasFailed).flatMap((made): LaterResult[] => {
     const operationId = operationOf(made);
-    return operationId === undefined ? [] : [failedLater(operationId, made)];
+    const { failureCode, providerFailureCode } = refundDeclinedBy(made);
+    const codes = { failureCode, providerFailureCode };
+    return operationId === undefined ? [] : [{ kind: 'REFUND_FAILED', operationId, ...codes }];
   });
   const elsewhere = refunds
     .filter((made) => isElsewhere(made) && isMade(made))
@@ -77,9 +74,9 @@ const DISPUTE_STATUS: Readonly<Record<string, 'OPEN' | 'WON' | 'LOST'>> = {
   appeal_under_review: 'LOST',
 };
 
-type DisputeResult = Extract<LaterResult, { kind: 'DISPUTE' }>;
-
-export const disputeResults = (one: Omit<Dispute, 'payment_intent'>): DisputeResult[] => {
+export const disputeResults = (
+  one: Omit<StripeDispute, 'payment_intent'>,
+): Extract<LaterResult, { kind: 'DISPUTE' }>[] => {
   const { id, amount, reason, status } = one;
   const shown = Object.hasOwn(DISPUTE_STATUS, status) ? DISPUTE_STATUS[status] : undefined;
   if (shown === undefined) return [];
@@ -87,11 +84,10 @@ export const disputeResults = (one: Omit<Dispute, 'payment_intent'>): DisputeRes
   return [{ kind: 'DISPUTE', disputeId: id, amount, reason: why, status: shown }];
 };
 
-const captureResults = (intent: PaymentIntent): LaterResult[] => {
-  const { id: reference, metadata, amount, amount_received } = intent;
-  const isOurs = metadata?.captureOperationId !== undefined;
-  if (intent.capture_method !== 'manual' || isOurs) return [];
-  return [{ kind: 'CAPTURE_OBSERVED', reference, amount: amount_received ?? amount }];
+const captureResults = ({ id, metadata, ...intent }: PaymentIntent): LaterResult[] => {
+  if (intent.capture_method !== 'manual' || metadata?.captureOperationId !== undefined) return [];
+  const amount = intent.amount_received ?? intent.amount;
+  return [{ kind: 'CAPTURE_OBSERVED', reference: id, amount }];
 };
 
 const DISPUTES_MAX = 10_000;
@@ -106,14 +102,14 @@ const resultsOfCaptured = async (
   // What bounced is not in the amount, but was known here before.
   const isUnrefunded =
     charge?.amount_refunded === 0 && question.refunds.length + question.observed.length === 0;
-  const refunds = isUnrefunded ? [] : await refundsOf(call, intent.id);
+  const refunds = isUnrefunded ? [] : await listedRefunds(call, intent.id);
   const pageOf = listDisputes({ reference: intent.id });
   // A key that may not read disputes is good for a payment that Stripe says has none.
   const disputes =
     charge?.disputed === false
       ? []
       : await readAll(call.send, pageOf, eachAs(dispute), DISPUTES_MAX);
-  const isOfIntent = (one: Refund | Dispute): boolean =>
+  const isOfIntent = (one: Refund | StripeDispute): boolean =>
     one.payment_intent === intent.id && one.currency.toUpperCase() === question.currency;
   if (![...refunds, ...disputes].every(isOfIntent)) return mismatch;
   return found(
@@ -139,7 +135,7 @@ export const laterResults = async (
   return intent.status === 'succeeded' ? resultsOfCaptured(call, question, intent) : found();
 };
 
-export const paymentOf = async (
+export const paymentOfIntent = async (
   call: StripeCall,
   reference: string,
 ): Promise<{ outcome: 'FOUND'; paymentId: string } | NotFound | Unknown> => {
@@ -201,19 +197,19 @@ export const readElsewhere = async (
 ): Promise<MadeElsewhere> => {
   const from = Math.floor((sinceMs - LISTED_LATE_MS) / 1_000);
   const window = { from, to: Math.floor((nowMs + CLOCKS_MS_MAX) / 1_000) };
-  const ended = async (send: Send): Promise<MadeElsewhere['made']> => {
+  const ended = async (send: Send) => {
     const all = await readAll(send, listEnds(from), oursAs(endOfAuthorization), LISTED_MAX);
     return all.map((paymentId) => ({ paymentId }));
   };
-  const refunded = async (send: Send): Promise<MadeElsewhere['made']> => {
+  const refunded = async (send: Send) => {
     const all = await readAll(send, listRefunds(window), oursAs(refundWithIntent), LISTED_MAX);
     const entries = all.filter(isElsewhere).flatMap(refundEntry);
     return entries.map(({ paymentId, operationId: refundId }) => ({ paymentId, refundId }));
   };
-  const look = async (made: Promise<MadeElsewhere['made']>, account?: string) =>
+  const look = (made: Promise<MadeElsewhere['made']>, account?: string): Promise<MadeElsewhere> =>
     made.then(
-      (all): MadeElsewhere => ({ outcome: 'FOUND', made: all }),
-      (error): MadeElsewhere => ({ ...unknownBy(error), account, made: [] }),
+      (all) => ({ outcome: 'FOUND', made: all }),
+      (error) => ({ ...unknownBy(error), account, made: [] }),
     );
   const looks: MadeElsewhere[] = [];
   for (const read of [ended, refunded])

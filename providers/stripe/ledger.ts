@@ -137,30 +137,29 @@ const entriesOf = async (books: readonly Book[], window: Window) => {
   return inOrder(entries);
 };
 
-export type LedgerMemory = { lengthS?: number; read?: { window: Window; entries: LedgerEntry[] } };
-
-const isWithin = ({ from, to }: Window, { second }: LedgerPlace) => second >= from && second < to;
+/** How long a window may be to fit, in seconds, as the last ones were. */
+export type LedgerMemory = { lengthS?: number };
 
 const readFrom = async (
   books: readonly Book[],
   memory: LedgerMemory,
   from: number,
   end: number,
-): Promise<{ window: Window; entries: LedgerEntry[] }> => {
+): Promise<{ to: number; entries: LedgerEntry[] }> => {
   let lengthS = memory.lengthS ?? end - from;
   for (;;) {
-    const window = { from, to: Math.min(from + lengthS, end) };
-    const entries = await entriesOf(books, window);
+    const to = Math.min(from + lengthS, end);
+    const entries = await entriesOf(books, { from, to });
     if (entries !== undefined) {
       memory.lengthS = entries.length < WINDOW_MAX / 2 ? lengthS * 2 : lengthS;
-      return { window, entries };
+      return { to, entries };
     }
     if (lengthS <= 1) throw new Error("the provider's ledger: too much at once");
-    lengthS = Math.ceil((window.to - from) / 2);
+    lengthS = Math.ceil((to - from) / 2);
   }
 };
 
-export const readLedger = async (
+export const readStripeLedger = async (
   books: readonly Book[],
   memory: LedgerMemory,
   after: string | null,
@@ -169,25 +168,17 @@ export const readLedger = async (
 ): Promise<LedgerPage> => {
   const place = placeOf(after) ?? { second: FIRST_SECOND, name: '' };
   const end = Math.floor(nowMs / 1_000) + CLOCKS_S_MAX;
-  if (place.second >= end) return { entries: [], next: null, declines: 'not kept' };
-  let { read } = memory;
-  // A window that reaches to now may have got more since.
-  const isOver = (read?.window.to ?? end) <= end - 2 * CLOCKS_S_MAX;
-  if (read === undefined || !isOver || !isWithin(read.window, place))
-    read = await readFrom(books, memory, place.second, end);
-  while (afterPlace(read.entries, place).length === 0 && read.window.to < end) {
-    read = await readFrom(books, memory, read.window.to, end);
+  let read = { to: place.second, entries: [] as LedgerEntry[] };
+  while (read.entries.length === 0 && read.to < end) {
+    const { to, entries } = await readFrom(books, memory, read.to, end);
+    read = { to, entries: afterPlace(entries, place) };
   }
-  memory.read = read;
-  const entries = afterPlace(read.entries, place);
-  const page = entries.slice(0, limit);
-  const next = read.window.to < end ? `${read.window.to}.` : null;
-  return {
-    entries: page,
-    next: entries.length > limit ? (page.at(-1)?.cursor ?? null) : next,
-    // A rejected capture, void or refund leaves nothing behind.
-    declines: 'not kept',
-  };
+  const entries = read.entries.slice(0, limit);
+  const isCut = read.entries.length > limit;
+  const last = isCut ? entries.at(-1)?.cursor : undefined;
+  const next = last ?? (read.to < end ? `${read.to}.` : null);
+  // A rejected capture, void or refund leaves nothing behind.
+  return { entries, next, declines: 'not kept' };
 };
 
 /** In a list that holds little of ours, so many pages of 100 take some seconds. */

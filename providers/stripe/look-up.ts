@@ -19,9 +19,9 @@ import {
   NOT_FOUND,
   objectOf,
   type Reading,
-  readChange,
-  readCreate,
+  readFollowUp,
   readFound,
+  readOpened,
   readRefund,
   Undecided,
   undecided,
@@ -58,7 +58,7 @@ const searchFor = async (call: StripeCall, operationId: string) => {
 };
 
 /** Throws Undecided, and ZodError. */
-export const refundsOf = (
+export const listedRefunds = (
   { send }: StripeCall,
   reference: string,
   isEnough?: (made: Refund) => boolean,
@@ -100,40 +100,28 @@ export const readIntent = async (call: StripeCall, reference: string): Promise<P
   throw new Undecided(isMissing(response) ? MISSING : undecided(response));
 };
 
-const findRefund = async (
-  call: StripeCall,
-  question: OperationQuestion,
-  reference: string,
-): Promise<Reading> => {
-  const isOwn = ({ metadata }: Refund) => metadata?.operationId === question.operationId;
-  const own = (await refundsOf(call, reference, isOwn)).find(isOwn);
-  return own === undefined ? NOT_FOUND : readRefund(own, question, reference);
-};
-
 /** Throws Undecided, and ZodError. */
 const findFollowUp = async (
   call: StripeCall,
   question: OperationQuestion,
   reference: string,
-): Promise<Reading> =>
-  question.kind === 'REFUND'
-    ? findRefund(call, question, reference)
-    : readFound(await readIntent(call, reference), question);
+): Promise<Reading> => {
+  if (question.kind !== 'REFUND') return readFound(await readIntent(call, reference), question);
+  const isOwn = ({ metadata }: Refund) => metadata?.operationId === question.operationId;
+  const own = (await listedRefunds(call, reference, isOwn)).find(isOwn);
+  return own === undefined ? NOT_FOUND : readRefund(own, question, reference);
+};
 
 /** Throws Undecided, and ZodError. */
 export const find = async (call: StripeCall, question: OperationQuestion): Promise<Reading> => {
-  const { kind, reference: kept } = question;
-  if (kind === 'AUTHORIZE' || kind === 'SALE') {
-    // Without a kept reference the confirm was never sent.
-    if (kept === undefined) return NOT_FOUND;
-    const reference = intentReference(kept);
-    if (reference === undefined) return unknown('reference');
-    return readCreate(await readIntent(call, reference), question);
-  }
-  const reference = intentReference(question.authorizationReference);
-  return reference === undefined
-    ? unknown('no_reference')
-    : findFollowUp(call, question, reference);
+  const isLater = isFollowUp(question);
+  // Without a kept reference the confirm was never sent.
+  if (!isLater && question.reference === undefined) return NOT_FOUND;
+  const reference = intentReference(isLater ? question.authorizationReference : question.reference);
+  if (reference === undefined) return unknown(isLater ? 'no_reference' : 'reference');
+  return isLater
+    ? findFollowUp(call, question, reference)
+    : readOpened(await readIntent(call, reference), question);
 };
 
 type FenceOutcome = Awaited<ReturnType<Provider['fence']>>;
@@ -220,7 +208,7 @@ export const readResponse = (
   }
   const intent = intentOf(response);
   if (intent === undefined) return undecided(response);
-  return intent.id === reference ? readChange(intent, question) : mismatch;
+  return intent.id === reference ? readFollowUp(intent, question) : mismatch;
 };
 
 type FollowUpQuestion = OperationQuestion & { kind: 'CAPTURE' | 'VOID' | 'REFUND' };

@@ -13,7 +13,7 @@ import {
 } from '../port.ts';
 import { cleanCode, type SentCard } from '../transport.ts';
 import type { StripeResponse } from './client.ts';
-import { adviceOf, failureCodeOf, refundFailureOf } from './failure-codes.ts';
+import { failureCodeOf, refundFailureOf, stripeAdviceOf } from './failure-codes.ts';
 import { ABANDONED } from './requests.ts';
 import { intentId, type PaymentIntent, paymentIntent, type Refund } from './shapes.ts';
 
@@ -35,7 +35,7 @@ export const declinedBy = (codes: Codes, card?: SentCard): Declined => {
     outcome: 'DECLINED',
     failureCode: failureCodeOf(own) ?? failureCodeOf(code ?? '') ?? 'UNKNOWN_DECLINE',
     providerFailureCode: cleanCode(own, card),
-    advice: adviceOf(advice_code ?? ''),
+    advice: stripeAdviceOf(advice_code ?? ''),
     networkDeclineCode: codes.network_decline_code,
     networkAdviceCode: codes.network_advice_code,
   };
@@ -164,7 +164,7 @@ const expiryOf = ({ latest_charge: charge }: PaymentIntent) => {
   return { authorizationExpiresAt: new Date(details.card.capture_before * 1000).toISOString() };
 };
 
-export const readCreate = (intent: PaymentIntent, question: OperationQuestion): Reading => {
+export const readOpened = (intent: PaymentIntent, question: OperationQuestion): Reading => {
   const isOurs =
     intent.metadata?.operationId === question.operationId &&
     intent.amount === question.amount &&
@@ -209,14 +209,14 @@ const readVoid = (intent: PaymentIntent, question: OperationQuestion): Reading =
 };
 
 /** Of the PaymentIntent that the question names. */
-export const readChange = (intent: PaymentIntent, question: OperationQuestion): Reading => {
+export const readFollowUp = (intent: PaymentIntent, question: OperationQuestion): Reading => {
   if (!isIn(intent.currency, question)) return mismatch;
   return question.kind === 'CAPTURE' ? readCapture(intent, question) : readVoid(intent, question);
 };
 
 /** A cancel in the Dashboard made it void, but not Stripe's own, nor another void of ours. */
 export const readFound = (intent: PaymentIntent, question: OperationQuestion): Reading => {
-  const reading = readChange(intent, question);
+  const reading = readFollowUp(intent, question);
   if (question.kind !== 'VOID' || reading.outcome !== 'APPROVED') return reading;
   // Our cancel has another reason, so this void was not carried out.
   if (isExpired(intent)) return IMPOSSIBLE;

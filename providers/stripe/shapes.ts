@@ -18,7 +18,7 @@ const declineCodes = {
   network_advice_code: optionalNetworkCode,
 };
 
-export const errorBody = z.object({
+export const stripeErrorBody = z.object({
   error: z.object({
     ...declineCodes,
     /** Only `idempotency_error` decides: a double and older versions name others. */
@@ -27,7 +27,7 @@ export const errorBody = z.object({
     payment_intent: z.object({ id: z.string() }).nullish(),
   }),
 });
-export type StripeError = z.infer<typeof errorBody>['error'];
+export type StripeError = z.infer<typeof stripeErrorBody>['error'];
 
 export const intentId = id('pi');
 export const paymentIntent = z.object({
@@ -92,7 +92,7 @@ export const dispute = z.object({
   status: z.string(),
   payment_intent: z.string().nullish(),
 });
-export type Dispute = z.infer<typeof dispute>;
+export type StripeDispute = z.infer<typeof dispute>;
 
 export const disputeOfOurs = dispute.extend({
   payment_intent: z.object({ metadata: z.object({ paymentId: z.string() }) }),

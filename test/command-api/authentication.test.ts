@@ -145,66 +145,44 @@ describe('the provider wants the shopper', () => {
   });
 });
 
-const at = (returnUrl: string) => ({ authentication: { returnUrl } });
-
 const pageOf = async (at: InProcess) => String(nextOf(await create(at))?.url);
 
 describe('400', () => {
-  test.each<[string, object, object, string]>([
-    ['no address', { authentication: {} }, {}, `${DETAIL}.returnUrl is required`],
-    [
-      'plain http',
-      at('http://shop.example'),
-      {},
-      `${DETAIL}.returnUrl must be a public https address`,
-    ],
-    [
-      'a private host',
-      at('https://10.0.0.1/x'),
-      {},
-      `${DETAIL}.returnUrl must be a public https address`,
-    ],
-    ['no address at all', at('shop'), {}, `${DETAIL}.returnUrl must be a public https address`],
-    ...['\r\nx', '\n', '\t', '\0', '\u0085'].map((control): [string, object, object, string] => [
-      `a control character: ${JSON.stringify(control)}`,
-      at(`https://shop.example/back${control}`),
-      {},
-      `${DETAIL}.returnUrl must not hold a control character`,
-    ]),
-    [
-      'too long once it is written as the URL standard does',
-      at(`https://shop.example/${'é'.repeat(40)}`),
-      {},
-      `${DETAIL}.returnUrl must be at most 255 characters`,
-    ],
-    [
-      'too long',
-      at(`https://shop.example/${'x'.repeat(255)}`),
-      {},
-      `${DETAIL}.returnUrl must be at most 255 characters`,
-    ],
-    [
-      'a payment without a shopper',
-      {},
-      { source: { storeId: 's', initiatedBy: 'MERCHANT' } },
-      `${DETAIL} needs a shopper who is there`,
-    ],
-  ])('%s', async (_name, card, fields, detail) => {
-    const before = service.faults.calls.length;
-    const response = await create(service, undefined, bodyOf(card, fields));
-    expectError(response, 400, 'INVALID_REQUEST', [detail]);
-    expect(service.faults.calls).toHaveLength(before);
+  const PUBLIC = 'must be a public https address';
+  const CONTROL = 'must not hold a control character';
+  const LONG = 'must be at most 255 characters';
+  const expectRejected = async (at: InProcess, body: object, detail: string): Promise<void> => {
+    expectError(await create(at, undefined, body), 400, 'INVALID_REQUEST', [`${DETAIL}${detail}`]);
+    expect(at.faults.calls).toHaveLength(0);
+  };
+
+  test('no public address, one with a control character, one too long as the URL standard writes it', async () => {
+    await using own = await openInProcess();
+    for (const [returnUrl, detail] of [
+      [undefined, 'is required'],
+      ['http://shop.example', PUBLIC],
+      ['https://10.0.0.1/x', PUBLIC],
+      ['shop', PUBLIC],
+      ...['\r\nx', '\n', '\t', '\0', '\u0085'].map((end) => [
+        `https://shop.example/${end}`,
+        CONTROL,
+      ]),
+      [`https://shop.example/${'é'.repeat(40)}`, LONG],
+      [`https://shop.example/${'x'.repeat(255)}`, LONG],
+    ])
+      await expectRejected(own, bodyOf({ authentication: { returnUrl } }), `.returnUrl ${detail}`);
+    const fields = { source: { storeId: 's', initiatedBy: 'MERCHANT' } };
+    await expectRejected(own, bodyOf({}, fields), ' needs a shopper who is there');
   });
 
   test('an address of the same machine is taken with the simulator alone', async () => {
-    const body = bodyOf(at('http://localhost:3000/back'));
+    const body = bodyOf({ authentication: { returnUrl: 'http://localhost:3000/back' } });
     expect((await create(service, undefined, body)).status).toBe(202);
     await using other = await openInProcess({ PROVIDER_URL: 'https://pay.example' });
-    expectError(await create(other, undefined, body), 400, 'INVALID_REQUEST', [
-      `${DETAIL}.returnUrl must be a public https address`,
-    ]);
+    await expectRejected(other, body, `.returnUrl ${PUBLIC}`);
   });
 });
+
 describe('while the shopper is waited for', () => {
   test.each([
     ['capture', 'CAPTURE_NOT_ALLOWED', 'an AUTHORIZED payment can be captured'],
@@ -276,13 +254,26 @@ test('gaps §8: a unique reference of a payment that waits is taken, and gives t
   ]);
 });
 
-/** Over HTTP; a method without an outcome is 500. */
-const providerThatSays = async (outcomes: { [method: string]: object }) =>
-  httpServer(async ({ method = '', url = '' }, response) => {
+/** The service over an HTTP provider that says this of each operation; a method without an outcome is 500. */
+const overProviderThatSays = async (
+  outcomes: { [method: string]: object },
+  settings: Record<string, string> = NO_RETRIES,
+) => {
+  const provider = await httpServer(async ({ method = '', url = '' }, response) => {
     const operationId = url.split('/').at(-1);
     const said = { operationId, amount: 2500, currency: 'USD', ...outcomes[method] };
     response.writeHead(outcomes[method] === undefined ? 500 : 200).end(JSON.stringify(said));
   });
+  const own = await openInProcess({ PROVIDER_URL: provider.url, ...settings });
+  return {
+    own,
+    provider,
+    [Symbol.asyncDispose]: async () => {
+      await own[Symbol.asyncDispose]();
+      await provider.close();
+    },
+  };
+};
 const WAITS_FOR_EVER = {
   outcome: 'ACTION_REQUIRED',
   nextAction: { type: 'REDIRECT', url: 'https://pay.example/3ds' },
@@ -290,26 +281,15 @@ const WAITS_FOR_EVER = {
 };
 
 test('a provider that would wait for ever is waited for as long as the setting says', async () => {
-  const provider = await providerThatSays({
-    PUT: WAITS_FOR_EVER,
-    GET: WAITS_FOR_EVER,
-    DELETE: { outcome: 'FENCED' },
-  });
-  const own = await openInProcess({
-    PROVIDER_URL: provider.url,
-    AUTHENTICATION_TIMEOUT_MS: '400',
-  });
-  try {
-    const response = await create(own);
-    expect(response.status).toBe(202);
-    const endsMs = Date.parse(nextOf(response)?.expiresAt ?? '');
-    expect(endsMs).toBeLessThanOrEqual(Date.now() + 400);
-    const got = await ended(own, idOf(response));
-    expect([got.json.status, failureIn(got)]).toEqual(['FAILED', NOT_AUTHENTICATED]);
-  } finally {
-    await own[Symbol.asyncDispose]();
-    await provider.close();
-  }
+  const outcomes = { PUT: WAITS_FOR_EVER, GET: WAITS_FOR_EVER, DELETE: { outcome: 'FENCED' } };
+  const settings = { AUTHENTICATION_TIMEOUT_MS: '400' };
+  await using over = await overProviderThatSays(outcomes, settings);
+  const response = await create(over.own);
+  expect(response.status).toBe(202);
+  const endsMs = Date.parse(nextOf(response)?.expiresAt ?? '');
+  expect(endsMs).toBeLessThanOrEqual(Date.now() + 400);
+  const got = await ended(over.own, idOf(response));
+  expect([got.json.status, failureIn(got)]).toEqual(['FAILED', NOT_AUTHENTICATED]);
 });
 
 test.each([
@@ -318,38 +298,26 @@ test.each([
 ])(
   'an answer that asks for the shopper unasked is Unknown %s, as to each GET',
   async (_at, put) => {
-    const provider = await providerThatSays({ ...put, GET: WAITS_FOR_EVER });
-    const own = await openInProcess({ PROVIDER_URL: provider.url, ...NO_RETRIES });
-    try {
-      for (const _attempt of ['first', 'repeat']) {
-        const response = await create(own, 'unasked', bodyOf({ authentication: null }));
-        expectError(response, 503, 'PROVIDER_UNAVAILABLE', response.json.details);
-        const { json } = await own.get(locatedId(response));
-        expect([json.status, json.nextAction]).toEqual(['PENDING', undefined]);
-      }
-      const calls = provider.requests.filter((request) => request.includes('/operations/'));
-      const methods = calls.map((request) => request.split(' ')[0]);
-      expect(methods.filter((one) => one !== 'GET')).toEqual(['PUT']);
-      expect(methods).toContain('GET');
-    } finally {
-      await own[Symbol.asyncDispose]();
-      await provider.close();
+    await using over = await overProviderThatSays({ ...put, GET: WAITS_FOR_EVER });
+    for (const _attempt of ['first', 'repeat']) {
+      const response = await create(over.own, 'unasked', bodyOf({ authentication: null }));
+      expectError(response, 503, 'PROVIDER_UNAVAILABLE', response.json.details);
+      const { json } = await over.own.get(locatedId(response));
+      expect([json.status, json.nextAction]).toEqual(['PENDING', undefined]);
     }
+    const calls = over.provider.requests.filter((request) => request.includes('/operations/'));
+    const methods = calls.map((request) => request.split(' ')[0]);
+    expect(methods.filter((one) => one !== 'GET')).toEqual(['PUT']);
+    expect(methods).toContain('GET');
   },
 );
 
 test('where the merchant asked and the answer to the PUT was lost, a GET gives the address', async () => {
-  const provider = await providerThatSays({ GET: WAITS_FOR_EVER });
-  const own = await openInProcess({ PROVIDER_URL: provider.url, ...NO_RETRIES });
-  try {
-    expect((await create(own, 'lost')).status).toBe(503);
-    await own.restart();
-    const again = await create(own, 'lost');
-    expect([again.status, nextOf(again)?.url]).toEqual([202, 'https://pay.example/3ds']);
-  } finally {
-    await own[Symbol.asyncDispose]();
-    await provider.close();
-  }
+  await using over = await overProviderThatSays({ GET: WAITS_FOR_EVER });
+  expect((await create(over.own, 'lost')).status).toBe(503);
+  await over.own.restart();
+  const again = await create(over.own, 'lost');
+  expect([again.status, nextOf(again)?.url]).toEqual([202, 'https://pay.example/3ds']);
 });
 
 test('the simulator in another process: the same, seen when the provider is asked', async () => {

@@ -38,35 +38,21 @@ const bodyWith = (threeDSecure: object | null, card: object = BY_NUMBER, fields:
   payment({ ...fields, paymentMethod: { type: 'CARD', card: { ...card, threeDSecure } } });
 
 describe('they are required whole, and in their forms', () => {
-  const AT = 'paymentMethod.card.threeDSecure';
+  const NONE = { version: null, eci: '', cryptogram: undefined, transactionId: null };
+  const BASE64 = 'cryptogram must be 28 or 32 characters of base64';
   test.each<[string, object, string[]]>([
-    [
-      'an empty object',
-      { version: null, eci: '', cryptogram: undefined, transactionId: null },
-      ['version', 'eci', 'cryptogram', 'transactionId'].map((name) => `${AT}.${name} is required`),
-    ],
-    ['another version', { version: '1.0.2' }, [`${AT}.version must be one of 2.1.0, 2.2.0, 2.3.1`]],
-    ['an eci of one digit', { eci: '5' }, [`${AT}.eci must be two digits`]],
-    ['an eci that is a number', { eci: 5 }, [`${AT}.eci must be a string`]],
-    [
-      'a cryptogram of 24 characters',
-      { cryptogram: 'A'.repeat(24) },
-      [`${AT}.cryptogram must be 28 or 32 characters of base64`],
-    ],
-    [
-      'a cryptogram in the alphabet of addresses',
-      { cryptogram: `${'_'.repeat(27)}=` },
-      [`${AT}.cryptogram must be 28 or 32 characters of base64`],
-    ],
-    ['a transaction id of no UUID', { transactionId: 'x' }, [`${AT}.transactionId must be a UUID`]],
-    [
-      'another exemption',
-      { exemption: 'RECURRING' },
-      [`${AT}.exemption must be one of LOW_RISK, NONE`],
-    ],
+    ['an empty object', NONE, Object.keys(NONE).map((name) => `${name} is required`)],
+    ['another version', { version: '1.0.2' }, ['version must be one of 2.1.0, 2.2.0, 2.3.1']],
+    ['an eci of one digit', { eci: '5' }, ['eci must be two digits']],
+    ['an eci that is a number', { eci: 5 }, ['eci must be a string']],
+    ['a cryptogram of 24 characters', { cryptogram: 'A'.repeat(24) }, [BASE64]],
+    ['one in the alphabet of addresses', { cryptogram: `${'_'.repeat(27)}=` }, [BASE64]],
+    ['a transaction id of no UUID', { transactionId: 'x' }, ['transactionId must be a UUID']],
+    ['another exemption', { exemption: 'RECURRING' }, ['exemption must be one of LOW_RISK, NONE']],
   ])('400: %s', async (_name, change, details) => {
-    const body = bodyWith({ ...GIVEN, ...change });
-    expectError(await service.ask('POST', PAYMENTS, body), 400, 'INVALID_REQUEST', details);
+    const response = await service.ask('POST', PAYMENTS, bodyWith({ ...GIVEN, ...change }));
+    const named = details.map((detail) => `paymentMethod.card.threeDSecure.${detail}`);
+    expectError(response, 400, 'INVALID_REQUEST', named);
   });
 
   test.each<[string, object, string]>([
@@ -76,26 +62,20 @@ describe('they are required whole, and in their forms', () => {
     ['an unknown field', { mpi: { cavv: CRYPTOGRAM } }, 'an unknown field'],
     ['an unknown name', { [CRYPTOGRAM]: 1 }, 'an unknown field'],
   ])('400: the cryptogram in %s', async (_name, fields, field) => {
-    for (const card of [BY_NUMBER, BY_TOKEN])
-      expectError(
-        await service.ask('POST', PAYMENTS, bodyWith(GIVEN, card, fields)),
-        400,
-        'INVALID_REQUEST',
-        [`${field} must not hold the cryptogram`],
-      );
+    for (const card of [BY_NUMBER, BY_TOKEN]) {
+      const response = await service.ask('POST', PAYMENTS, bodyWith(GIVEN, card, fields));
+      expectError(response, 400, 'INVALID_REQUEST', [`${field} must not hold the cryptogram`]);
+    }
     // Without the results that it belongs to it is a text as any other.
     const { status } = await service.ask('POST', PAYMENTS, bodyWith(null, BY_NUMBER, fields));
     expect(status).toBe(200);
   });
 
-  test('400: the cryptogram in the Idempotency-Key', async () => {
-    const response = await service.ask('POST', PAYMENTS, bodyWith(GIVEN), {
-      key: `k-${CRYPTOGRAM}`,
-    });
-    expectError(response, 400, 'INVALID_REQUEST', ['Idempotency-Key must not hold the cryptogram']);
-  });
-
-  test('400: beside authentication', async () => {
+  test('400: the cryptogram in the Idempotency-Key; the results beside authentication', async () => {
+    const key = `k-${CRYPTOGRAM}`;
+    const keyed = await service.ask('POST', PAYMENTS, bodyWith(GIVEN), { key });
+    const where = ['Idempotency-Key must not hold the cryptogram'];
+    expectError(keyed, 400, 'INVALID_REQUEST', where);
     const authentication = { returnUrl: 'https://shop.example/back' };
     const body = bodyWith(GIVEN, { ...BY_NUMBER, authentication });
     expectError(await service.ask('POST', PAYMENTS, body), 400, 'INVALID_REQUEST', [

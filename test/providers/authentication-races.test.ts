@@ -1,5 +1,6 @@
 /** gaps §21: the shopper authenticates in the moment of the fence; the long run takes 200 of each driver. */
 import { join } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { httpProvider } from '../../providers/http/provider.ts';
 import type { Provider, ProviderOperation } from '../../providers/port.ts';
@@ -8,7 +9,7 @@ import { providerHere } from '../support/provider-here.ts';
 import { authorize } from '../support/provider-operations.ts';
 import { type Random, randomOf } from '../support/random.ts';
 import { stripeDouble } from '../support/stripe-double/server.ts';
-import { driverOver, timesMovedIn } from '../support/stripe-fault-rounds.ts';
+import { driverOver, executed, timesMovedIn } from '../support/stripe-fault-rounds.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { HANGS_MS } from '../support/time-bounds.ts';
 
@@ -26,18 +27,12 @@ type Authenticating = {
   close(): Promise<void>;
 };
 
-const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
 /** The simulator in its own server, as the service calls it. */
 const overSimulator = async (): Promise<Authenticating> => {
   const folder = temporaryFolder();
   const simulator = await providerHere(join(folder.path, 'ledger.sqlite'), 'the-token');
-  const provider = httpProvider({
-    url: simulator.url,
-    token: 'the-token',
-    connectTimeoutMs: HANGS_MS,
-    timeoutMs: HANGS_MS,
-  });
+  const times = { connectTimeoutMs: HANGS_MS, timeoutMs: HANGS_MS };
+  const provider = httpProvider({ url: simulator.url, token: 'the-token', ...times });
   return {
     provider,
     number: '4000000000003220',
@@ -98,10 +93,7 @@ const raceShoppers = async (
     const kind = n % 2 === 0 ? 'AUTHORIZE' : 'SALE';
     const authentication = { returnUrl: 'https://shop.example/back' };
     const operation = authorize(number, { kind, authentication });
-    let reference: string | undefined;
-    const begun = await provider.execute(operation, async (opened) => {
-      reference = opened;
-    });
+    const { outcome: begun, reference } = await executed(provider, operation);
     if (begun.outcome !== 'ACTION_REQUIRED') throw new Error(begun.outcome);
     const requestedAt = new Date().toISOString();
     const question = { ...operation, reference, requestedAt, waitsUntil: requestedAt };

@@ -90,29 +90,31 @@ export const cardCases = (driver: ProviderDriver): void => {
     test('4244: approved, its capture is declined, its void is not', async () => {
       const operation = await authorized('4000000000004244');
       provider = await reopen();
-      expect(await provider.execute(followUp('CAPTURE', operation))).toEqual(
-        declined('PROCESSING_ERROR'),
-      );
+      const capture = await provider.execute(followUp('CAPTURE', operation));
+      expect(capture).toEqual(declined('PROCESSING_ERROR'));
       expect(await provider.execute(followUp('VOID', operation))).toMatchObject(approved);
     });
 
     test('4251: approved, its refund is declined, after a capture and after a sale', async () => {
-      const refused = declined('TRANSACTION_NOT_PERMITTED');
       const operation = await captured(2000, '4000000000004251');
       const sale = await authorized('4000000000004251', { kind: 'SALE' });
       provider = await reopen();
-      expect(await provider.execute(followUp('REFUND', operation))).toMatchObject(refused);
-      expect(await provider.execute(followUp('REFUND', sale))).toMatchObject(refused);
+      for (const one of [operation, sale]) {
+        const refund = await provider.execute(followUp('REFUND', one));
+        expect(refund).toMatchObject(declined('TRANSACTION_NOT_PERMITTED'));
+      }
     });
+
+    const outcomeOf = async (operation: ReturnType<typeof authorize>) =>
+      (await provider.lookUp(operation)).outcome;
+    const untilAtWork = (operation: ReturnType<typeof authorize>) =>
+      until('it is at work', async () => (await outcomeOf(operation)) === 'UNKNOWN');
 
     test('4269: at work for 2 s, then carried out once; until then it cannot be fenced', async () => {
       const operation = authorize('4000000000004269');
       const began = performance.now();
       const twins = Promise.all([provider.execute(operation), provider.execute(operation)]);
-      await until('the operation is at work', async () => {
-        const { outcome } = await provider.lookUp(operation);
-        return outcome === 'UNKNOWN';
-      });
+      await untilAtWork(operation);
       expect(await provider.fence(operation)).toEqual(unknown);
       expect(await twins).toMatchObject([approved, approved]);
       expect(performance.now() - began).toBeGreaterThan(1900);
@@ -125,20 +127,14 @@ export const cardCases = (driver: ProviderDriver): void => {
       const operation = authorize('4000000000004269');
       expect(await provider.execute(operation)).toEqual({ outcome: 'UNKNOWN', reason: 'timeout' });
       expect(await provider.lookUp(operation)).toEqual(unknown);
-      await until('the operation is carried out', async () => {
-        const { outcome } = await provider.lookUp(operation);
-        return outcome === 'APPROVED';
-      });
+      await until('it is carried out', async () => (await outcomeOf(operation)) === 'APPROVED');
     });
 
     test('4269 at work when the provider stops: not carried out, can be fenced', async () => {
       provider = await reopen(SHORT_TIMEOUT_MS);
       const operation = authorize('4000000000004269');
       const response = provider.execute(operation);
-      await until('the operation is at work', async () => {
-        const { outcome } = await provider.lookUp(operation);
-        return outcome === 'UNKNOWN';
-      });
+      await untilAtWork(operation);
       expect(await response).toEqual(unknown);
       provider = await reopen();
       expect(await provider.lookUp(operation)).toEqual({ outcome: 'NOT_FOUND' });

@@ -1,306 +1,226 @@
 /** The breaker and the turns before a provider (gaps §7, §27). */
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { httpProvider } from '../../providers/http/provider.ts';
 import type { Provider, ProviderOutcome } from '../../providers/port.ts';
-import { noteRejections, type ResilientProvider, resilient } from '../../providers/resilience.ts';
-import { type FaultyServer, httpServer, refusedUrl } from '../support/faulty-server.ts';
-import { withLog } from '../support/logged-provider.ts';
+import { noteRejections, resilient } from '../../providers/resilience.ts';
+import { refusedUrl } from '../support/faulty-server.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { authorize } from '../support/provider-operations.ts';
 import { HANGS_MS } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 
-const NOT_SENT = { outcome: 'NOT_SENT' };
-// No test of this file waits for a time-out.
-const times = { connectTimeoutMs: HANGS_MS, timeoutMs: HANGS_MS };
-
-const opened: Array<() => Promise<void>> = [];
-afterEach(async () => {
-  for (const close of opened.splice(0).reverse()) await close();
-});
-
-const resilientHttp = (
-  url: string,
-  options: Parameters<typeof resilient>[1] = {},
-): ResilientProvider => {
-  const provider = resilient(httpProvider({ url, ...times }), options);
-  opened.push(() => provider.close());
-  return provider;
-};
-const serve = async (handler: Parameters<typeof httpServer>[0]): Promise<FaultyServer> => {
-  const server = await httpServer(handler);
-  opened.push(() => server.close());
-  return server;
-};
+const NOT_SENT = { outcome: 'NOT_SENT' } as const;
+const APPROVED = { outcome: 'APPROVED' } as const;
+const TIMED_OUT = { outcome: 'UNKNOWN', reason: 'timeout' } as const;
 
 /** Other tests hold everything but `execute` to its promise. */
-const providerThat = (execute: Provider['execute']): Provider => ({
-  execute,
-  describeToken: async () => ({ outcome: 'NOT_FOUND' }),
-  lookUp: async () => ({ outcome: 'NOT_FOUND' }),
-  fence: async () => ({ outcome: 'FENCED' }),
-  ledger: async () => ({ entries: [], next: null }),
-  ledgerEnd: async () => [],
-  disputes: async () => [],
-  madeElsewhere: async () => ({ outcome: 'FOUND', made: [] }),
-  laterResults: async () => ({ outcome: 'FOUND', results: [] }),
-  paymentOf: async () => ({ outcome: 'NOT_FOUND' }),
-  onNotice: () => undefined,
-  authorizationMsMax: 0,
-  close: async () => undefined,
-});
-const nothingOpened = async (): Promise<void> => undefined;
-const inTurn = (responses: ProviderOutcome[]) => {
-  let calls = 0;
-  const provider = providerThat(async () => {
-    calls += 1;
-    return responses[calls - 1] ?? { outcome: 'APPROVED' };
-  });
-  return { provider, calls: () => calls };
+const behind = (execute: Provider['execute'], callsMax?: number) => {
+  const provider: Provider = {
+    execute,
+    describeToken: async () => ({ outcome: 'NOT_FOUND' }),
+    lookUp: async () => ({ outcome: 'NOT_FOUND' }),
+    fence: async () => ({ outcome: 'FENCED' }),
+    ledger: async () => ({ entries: [], next: null }),
+    ledgerEnd: async () => [],
+    disputes: async () => [],
+    madeElsewhere: async () => ({ outcome: 'FOUND', made: [] }),
+    laterResults: async () => ({ outcome: 'FOUND', results: [] }),
+    paymentOf: async () => ({ outcome: 'NOT_FOUND' }),
+    onNotice: () => undefined,
+    authorizationMsMax: 0,
+    close: async () => undefined,
+  };
+  const clock = manualClock();
+  const own = resilient(provider, { ...clock, ...(callsMax && { callsMax }) });
+  const call = (operation = authorize()) => own.execute(operation, async () => undefined);
+  const callTimes = async (times: number): Promise<void> => {
+    for (let n = 0; n < times; n += 1) await call();
+  };
+  return { own, clock, call, callTimes };
 };
-const notSent = (times: number): ProviderOutcome[] => Array(times).fill(NOT_SENT);
+const saying = (responses: readonly ProviderOutcome[]) => {
+  const sent: string[] = [];
+  const opened = behind(async ({ operationId }) => {
+    sent.push(operationId);
+    return responses[sent.length - 1] ?? APPROVED;
+  });
+  return { ...opened, sent };
+};
+const times = (count: number, ...outcomes: ProviderOutcome[]): ProviderOutcome[] =>
+  Array.from({ length: count }, (_, n) => outcomes[n % outcomes.length] as ProviderOutcome);
 
-describe('the breaker counts only what says that the provider is away', () => {
-  const REASONS = ['unauthorized', 'forbidden', 'rate_limited', 'misconfigured'] as const;
-
-  test.each(REASONS)('%s: never opens it, is counted each time and logged once', async (reason) => {
+describe('rejections of an account', () => {
+  const noting = () => {
+    const clock = { nowMs: 0 };
     const rejections: string[] = [];
     const lines: object[] = [];
-    const noted = noteRejections({
+    const { note, misconfigured } = noteRejections({
       onRejection: (one) => void rejections.push(one),
       logger: { error: (fields) => void lines.push(fields) },
-      nowMs: () => 0,
+      nowMs: () => clock.nowMs,
     });
-    const { provider } = inTurn(Array(10).fill({ outcome: 'NOT_SENT', reason }));
-    const behind = resilient(provider, { onResponse: noted.note });
-    for (let call = 0; call < 10; call += 1) await behind.execute(authorize(), nothingOpened);
-    expect(behind.breakerOpen()).toBe(false);
-    expect(rejections).toEqual(Array(10).fill(reason));
-    expect(lines).toEqual([{ operation: 'AUTHORIZE', reason }]);
+    const named = () => misconfigured().map(({ reason, account }) => [reason, account]);
+    return { note, named, rejections, lines, clock };
+  };
+
+  test('each is counted, and logged once a minute for each account', () => {
+    const { note, rejections, lines, clock } = noting();
+    const reason = 'forbidden';
     // One merchant's own account does not hide what another one says.
-    for (const account of ['acct_1', 'acct_2', 'acct_1'])
-      noted.note('AUTHORIZE', { outcome: 'NOT_SENT', reason, account });
-    expect(lines.slice(1)).toEqual([
-      { operation: 'AUTHORIZE', reason, account: 'acct_1' },
-      { operation: 'AUTHORIZE', reason, account: 'acct_2' },
-    ]);
+    const accounts = [undefined, undefined, 'acct_1', 'acct_2', 'acct_1'];
+    for (const account of accounts)
+      note('SALE', { outcome: 'NOT_SENT', reason, ...(account && { account }) });
+    clock.nowMs = 60_000;
+    note('SALE', { outcome: 'NOT_SENT', reason });
+    expect(rejections).toEqual(Array(6).fill(reason));
+    const [own, first, second] = [{}, { account: 'acct_1' }, { account: 'acct_2' }];
+    const expected = [own, first, second, own].map((one) => ({
+      operation: 'SALE',
+      reason,
+      ...one,
+    }));
+    expect(lines).toEqual(expected);
   });
 
   test('a key or an account that is not set up needs a person until an operation is carried out again', () => {
-    let nowMs = 0;
-    const noted = noteRejections({
-      onRejection: () => undefined,
-      logger: { error: () => undefined },
-      nowMs: () => nowMs,
-    });
-    const named = () => noted.misconfigured().map(({ reason, account }) => [reason, account]);
-    noted.note('SALE', { outcome: 'NOT_SENT', reason: 'rate_limited' });
+    const { note, named, clock } = noting();
+    note('SALE', { outcome: 'NOT_SENT', reason: 'rate_limited' });
     expect(named()).toEqual([]);
-    noted.note('SALE', { outcome: 'NOT_SENT', reason: 'forbidden' });
-    noted.note('SALE', { outcome: 'NOT_SENT', reason: 'unauthorized', account: 'acct_1' });
-    noted.note('LOOK_UP', { outcome: 'APPROVED' });
-    const all = [
-      ['forbidden', undefined],
-      ['unauthorized', 'acct_1'],
-    ];
-    expect(named()).toEqual(all);
-    noted.note('SALE', { outcome: 'DECLINED' });
-    expect(named()).toEqual(all.slice(1));
-    nowMs = 3_600_000;
+    note('SALE', { outcome: 'NOT_SENT', reason: 'forbidden' });
+    note('SALE', { outcome: 'NOT_SENT', reason: 'unauthorized', account: 'acct_1' });
+    note('LOOK_UP', { outcome: 'APPROVED' });
+    const ofAccount = ['unauthorized', 'acct_1'];
+    expect(named()).toEqual([['forbidden', undefined], ofAccount]);
+    note('SALE', { outcome: 'DECLINED' });
+    expect(named()).toEqual([ofAccount]);
+    clock.nowMs = 3_600_000;
     expect(named()).toEqual([]);
-  });
-
-  test.each([
-    ['what could not be stored', { outcome: 'NOT_SENT', reason: 'not_opened' }],
-    ['a time that is too short', { outcome: 'NOT_SENT', reason: 'too_late' }],
-    ['a declined card', { outcome: 'DECLINED', failureCode: 'CARD_DECLINED' }],
-  ] as const)('%s never opens it either', async (_name, outcome) => {
-    const { provider } = inTurn(Array(10).fill(outcome));
-    const behind = resilient(provider);
-    for (let call = 0; call < 10; call += 1) await behind.execute(authorize(), nothingOpened);
-    expect(behind.breakerOpen()).toBe(false);
-  });
-
-  test('no connection opens it, also where the driver says so by name', async () => {
-    const { provider } = inTurn(Array(5).fill({ outcome: 'NOT_SENT', reason: 'unreachable' }));
-    const behind = resilient(provider);
-    for (let call = 0; call < 5; call += 1) await behind.execute(authorize(), nothingOpened);
-    expect(behind.breakerOpen()).toBe(true);
   });
 });
 
 describe('gaps §7: the breaker', () => {
-  test('the breaker opens after 5 calls in a row that could not be sent, and for PUT alone', async () => {
-    const provider = resilientHttp(await refusedUrl());
-    for (let call = 1; call <= 5; call += 1) {
-      expect(provider.breakerOpen()).toBe(false);
-      expect(await provider.execute(authorize(), nothingOpened)).toEqual(NOT_SENT);
-    }
-    expect(provider.breakerOpen()).toBe(true);
-    expect(await provider.execute(authorize(), nothingOpened)).toEqual(NOT_SENT);
-    // It still goes out: no server answers there.
-    expect(await withLog(provider).lookUp(authorize())).toEqual({
-      outcome: 'UNKNOWN',
-      reason: 'unreachable',
-    });
+  test.each<[string, boolean, ProviderOutcome]>([
+    ['no connection', true, NOT_SENT],
+    ['no connection, by its name', true, { ...NOT_SENT, reason: 'unreachable' }],
+    ['a rejected key', false, { ...NOT_SENT, reason: 'unauthorized' }],
+    ['a missing permission', false, { ...NOT_SENT, reason: 'forbidden' }],
+    ['a rate limit', false, { ...NOT_SENT, reason: 'rate_limited' }],
+    ['an account that is not set up', false, { ...NOT_SENT, reason: 'misconfigured' }],
+    ['what could not be stored', false, { ...NOT_SENT, reason: 'not_opened' }],
+    ['a time that is too short', false, { ...NOT_SENT, reason: 'too_late' }],
+    ['a declined card', false, { outcome: 'DECLINED', failureCode: 'CARD_DECLINED' }],
+    ['a time-out', false, TIMED_OUT],
+  ])('%s, 10 times in a row: open is %p', async (_name, isOpen, outcome) => {
+    const { own, callTimes } = saying(times(10, outcome));
+    await callTimes(4);
+    expect(own.breakerOpen()).toBe(false);
+    await callTimes(6);
+    expect(own.breakerOpen()).toBe(isOpen);
   });
 
-  test('an open breaker sends nothing; after 1 s it lets one call through, whose outcome closes it', async () => {
-    const { provider, calls } = inTurn(notSent(5));
-    const clock = manualClock();
-    const behind = resilient(provider, clock);
-    for (let call = 0; call < 5; call += 1) await behind.execute(authorize(), nothingOpened);
+  test('opens over HTTP for calls that move money alone: a question still goes out', async () => {
+    const url = await refusedUrl();
+    const own = resilient(httpProvider({ url, connectTimeoutMs: HANGS_MS, timeoutMs: HANGS_MS }));
+    for (let n = 0; n < 6; n += 1)
+      expect(await own.execute(authorize(), async () => undefined)).toEqual(NOT_SENT);
+    expect(own.breakerOpen()).toBe(true);
+    const unreachable = { outcome: 'UNKNOWN', reason: 'unreachable' };
+    expect(await own.lookUp({ ...authorize(), requestedAt: '' })).toEqual(unreachable);
+    await own.close();
+  });
+
+  // By the wall clock, which can be set back, no second passes in this test.
+  test('open it sends nothing; after 1 s it lets one call through, whose outcome closes it', async () => {
+    const { own, clock, call, callTimes, sent } = saying(times(6, NOT_SENT));
+    await callTimes(5);
     await clock.advance(999);
-    expect(await behind.execute(authorize(), nothingOpened)).toEqual(NOT_SENT);
-    expect(calls()).toBe(5);
+    expect([await call(), sent.length]).toEqual([NOT_SENT, 5]);
     await clock.advance(1);
-    expect(await behind.execute(authorize(), nothingOpened)).toEqual({ outcome: 'APPROVED' });
-    expect([calls(), behind.breakerOpen()]).toEqual([6, false]);
-  });
-
-  test('the wall clock, which can be set back, does not decide when the breaker lets a call through', async () => {
-    const { provider } = inTurn(notSent(5));
-    const clock = manualClock();
-    // By the wall clock the hour has not passed, and neither has it with a clock that was set back.
-    const behind = resilient(provider, { ...clock, halfOpenAfterMs: 3_600_000 });
-    for (let call = 0; call < 5; call += 1) await behind.execute(authorize(), nothingOpened);
-    await clock.advance(3_600_000);
-    expect(await behind.execute(authorize(), nothingOpened)).toEqual({ outcome: 'APPROVED' });
-    expect(behind.breakerOpen()).toBe(false);
-  });
-
-  test('a trial call that could not be sent opens the breaker for another second', async () => {
-    const { provider, calls } = inTurn(notSent(7));
-    const clock = manualClock();
-    const behind = resilient(provider, clock);
-    for (let call = 0; call < 5; call += 1) await behind.execute(authorize(), nothingOpened);
-    await clock.advance(1000);
-    await behind.execute(authorize(), nothingOpened);
-    expect(calls()).toBe(6);
+    expect([await call(), sent.length]).toEqual([NOT_SENT, 6]);
     await clock.advance(999);
-    expect(behind.breakerOpen()).toBe(true);
-    expect(await behind.execute(authorize(), nothingOpened)).toEqual(NOT_SENT);
-    expect(calls()).toBe(6);
+    expect([await call(), sent.length, own.breakerOpen()]).toEqual([NOT_SENT, 6, true]);
+    await clock.advance(1);
+    expect([await call(), sent.length, own.breakerOpen()]).toEqual([APPROVED, 7, false]);
   });
 
   test('calls during the trial call are NotSent at once and do not wait for it', async () => {
     const trying = Promise.withResolvers<ProviderOutcome>();
     let calls = 0;
-    const provider = providerThat(async () => {
+    const { own, clock, call, callTimes } = behind(async () => {
       calls += 1;
-      return calls <= 5 ? { outcome: 'NOT_SENT' } : trying.promise;
+      return calls <= 5 ? NOT_SENT : trying.promise;
     });
-    const clock = manualClock();
-    const behind = resilient(provider, clock);
-    for (let call = 0; call < 5; call += 1) await behind.execute(authorize(), nothingOpened);
+    await callTimes(5);
     await clock.advance(1000);
-    const trial = behind.execute(authorize(), nothingOpened);
+    const trial = call();
     await until('a call tries', () => calls === 6);
-    expect(await behind.execute(authorize(), nothingOpened)).toEqual(NOT_SENT);
-    trying.resolve({ outcome: 'UNKNOWN', reason: 'timeout' });
-    expect(await trial).toEqual({ outcome: 'UNKNOWN', reason: 'timeout' });
-    expect([calls, behind.breakerOpen()]).toEqual([6, false]);
+    expect(await call()).toEqual(NOT_SENT);
+    trying.resolve(TIMED_OUT);
+    expect([await trial, calls, own.breakerOpen()]).toEqual([TIMED_OUT, 6, false]);
   });
 
   test('any call that was sent starts the count anew, Unknown and declined ones too', async () => {
-    const others: ProviderOutcome[] = [
-      { outcome: 'UNKNOWN', reason: 'timeout' },
-      { outcome: 'DECLINED', failureCode: 'LOST_CARD' },
-    ];
-    const { provider, calls } = inTurn(others.flatMap((other) => [...notSent(4), other]));
-    const behind = resilient(provider);
-    for (let call = 0; call < 10; call += 1) await behind.execute(authorize(), nothingOpened);
-    expect([calls(), behind.breakerOpen()]).toEqual([10, false]);
+    const declined: ProviderOutcome = { outcome: 'DECLINED', failureCode: 'LOST_CARD' };
+    const others = [TIMED_OUT, declined].flatMap((other) => [...times(4, NOT_SENT), other]);
+    const { own, callTimes, sent } = saying(others);
+    await callTimes(10);
+    expect([sent.length, own.breakerOpen()]).toEqual([10, false]);
   });
-});
 
-describe('gaps §7: the provider is back', () => {
-  const AWAY: ProviderOutcome[] = [
-    { outcome: 'UNKNOWN', reason: 'timeout' },
-    { outcome: 'NOT_SENT' },
-  ];
-  const REJECTED: ProviderOutcome = { outcome: 'NOT_SENT', reason: 'unauthorized' };
-  const backAfter = async (responses: ProviderOutcome[], asksAfter = 0) => {
-    const clock = manualClock();
-    const { provider } = inTurn(responses);
-    const behind = resilient(provider, clock);
-    let backs = 0;
-    behind.onBack(() => {
-      backs += 1;
+  const away = times(5, TIMED_OUT, NOT_SENT);
+  const rejected: ProviderOutcome = { outcome: 'NOT_SENT', reason: 'unauthorized' };
+  test.each<[string, ProviderOutcome[], number, number]>([
+    ['an operation is carried out after 5 without a response', [...away, APPROVED], 0, 1],
+    ['a question is answered after them, and another one', away, 2, 1],
+    ['4 are no outage', [...away.slice(1), APPROVED], 0, 0],
+    ['a rejection of the key is no return', [...away, rejected], 0, 0],
+    ['two outages', [...away, APPROVED, ...away], 1, 2],
+  ])('the provider is back: %s', async (_name, responses, questions, backs) => {
+    const { own, clock, call } = saying(responses);
+    let heard = 0;
+    own.onBack(() => {
+      heard += 1;
     });
-    for (let call = 0; call < responses.length; call += 1) {
-      await behind.execute(authorize(), nothingOpened);
+    for (const _ of responses) {
+      await call();
       // The breaker lets each of them through.
       await clock.advance(1000);
     }
-    for (let sent = 0; sent < asksAfter; sent += 1)
-      await behind.lookUp({ ...authorize(), requestedAt: '' });
-    return backs;
-  };
-  const times = (outcomes: ProviderOutcome[], count: number) =>
-    Array.from({ length: count }, (_, n) => outcomes[n % outcomes.length] as ProviderOutcome);
-
-  test.each<[string, ProviderOutcome[], number, number]>([
-    [
-      'an operation is carried out after 5 without a response',
-      [...times(AWAY, 5), { outcome: 'APPROVED' }],
-      0,
-      1,
-    ],
-    ['a question is answered after them, and another one', times(AWAY, 5), 2, 1],
-    ['4 are no outage', [...times(AWAY, 4), { outcome: 'APPROVED' }], 0, 0],
-    ['a rejection of the key is no return', [...times(AWAY, 5), REJECTED], 0, 0],
-    ['two outages', [...times(AWAY, 5), { outcome: 'APPROVED' }, ...times(AWAY, 5)], 1, 2],
-  ])('%s', async (_name, responses, asksAfter, backs) => {
-    expect(await backAfter(responses, asksAfter)).toBe(backs);
+    for (let n = 0; n < questions; n += 1) await own.lookUp({ ...authorize(), requestedAt: '' });
+    expect(heard).toBe(backs);
   });
 });
 
 describe('gaps §7, §27: the turns', () => {
-  test('calls without a place are sent in order, each once', async () => {
-    const pending: Array<() => void> = [];
-    const server = await serve((_request, response) => {
-      pending.push(() => response.writeHead(500).end());
-    });
-    const bounds = { callsMax: 1, turnWaitMsMax: HANGS_MS };
-    const provider = resilientHttp(server.url, bounds);
+  test('calls without a place are sent in order, each once; one that waits too long never', async () => {
+    const sent: { id: string; respond: (outcome: ProviderOutcome) => void }[] = [];
+    const { clock, call } = behind(({ operationId: id }) => {
+      const { promise, resolve } = Promise.withResolvers<ProviderOutcome>();
+      sent.push({ id, respond: resolve });
+      return promise;
+    }, 1);
     const operations = Array.from({ length: 4 }, () => authorize());
-    const responses = operations.map((operation) => provider.execute(operation, nothingOpened));
-    for (let call = 0; call < 4; call += 1) {
-      await until('a call arrives', () => pending.length > 0);
-      pending.shift()?.();
+    const responses = operations.map(call);
+    for (const n of [1, 2]) {
+      await until('a call arrives', () => sent.length === n);
+      sent.at(-1)?.respond(APPROVED);
     }
-    const unknown = { outcome: 'UNKNOWN', reason: 'status' };
-    expect(await Promise.all(responses)).toEqual([unknown, unknown, unknown, unknown]);
-    const ids = server.requests.map((request) => request.split('/').at(-1));
-    expect(ids).toEqual(operations.map(({ operationId }) => operationId));
-  });
-
-  test('a wait too long for a place is NotSent, and the call is never sent later', async () => {
-    const slow = Promise.withResolvers<ProviderOutcome>();
-    const sent: string[] = [];
-    const provider = providerThat((operation) => {
-      sent.push(operation.operationId);
-      return sent.length === 1 ? slow.promise : Promise.resolve({ outcome: 'APPROVED' });
-    });
-    const clock = manualClock();
-    const behind = resilient(provider, { ...clock, callsMax: 1, turnWaitMsMax: 30 });
-    const [first, second, third] = [authorize(), authorize(), authorize()];
-    const running = behind.execute(first, nothingOpened);
-    const waiting = behind.execute(second, nothingOpened);
-    await clock.advance(30);
-    expect(await waiting).toEqual(NOT_SENT);
-    slow.resolve({ outcome: 'APPROVED' });
-    expect(await running).toEqual({ outcome: 'APPROVED' });
-    expect(await behind.execute(third, nothingOpened)).toEqual({ outcome: 'APPROVED' });
-    expect(sent).toEqual([first.operationId, third.operationId]);
+    await until('the third one arrives', () => sent.length === 3);
+    await clock.advance(1000);
+    expect(await responses[3]).toEqual(NOT_SENT);
+    sent.at(-1)?.respond(APPROVED);
+    expect(await Promise.all(responses)).toEqual([APPROVED, APPROVED, APPROVED, NOT_SENT]);
+    const last = authorize();
+    const response = call(last);
+    await until('its place is free', () => sent.length === 4);
+    sent.at(-1)?.respond(TIMED_OUT);
+    expect(await response).toEqual(TIMED_OUT);
+    const ids = [...operations.slice(0, 3), last].map(({ operationId }) => operationId);
+    expect(sent.map(({ id }) => id)).toEqual(ids);
   });
 
   test('a provider that breaks its promise and throws may have acted: Unknown', async () => {
-    const behind = resilient(providerThat(() => Promise.reject(new Error('broken'))));
-    expect(await behind.execute(authorize(), nothingOpened)).toEqual({
-      outcome: 'UNKNOWN',
-      reason: 'failed',
-    });
+    const { call } = behind(() => Promise.reject(new Error('broken')));
+    expect(await call()).toEqual({ outcome: 'UNKNOWN', reason: 'failed' });
   });
 });

@@ -48,13 +48,12 @@ const urlIn = ({ json }: CommandResponse) => (json.nextAction as { url?: string 
 const failureIn = ({ json }: CommandResponse) =>
   (json.transactions as { failure?: object }[] | undefined)?.[0]?.failure;
 
-const notify = (paymentId: string) => {
-  const body = JSON.stringify({
-    id: 'evt_1',
-    type: 'payment_intent.any',
-    data: { object: { object: 'payment_intent', metadata: { paymentId } } },
-  });
-  return over.deliver(body);
+/** Also what is to come later is 200. */
+const statusAfterNotice = async (paymentId: string): Promise<string> => {
+  const object = { object: 'payment_intent', metadata: { paymentId } };
+  const body = JSON.stringify({ id: 'evt_1', type: 'payment_intent.any', data: { object } });
+  expect((await over.deliver(body)).status).toBe(200);
+  return (await service.get(paymentId)).json.status;
 };
 const ended = async (at: InProcess, id: string): Promise<CommandResponse> => {
   await until('it has its outcome', async () => (await at.get(id)).json.status !== 'PENDING');
@@ -66,19 +65,18 @@ describe('Stripe wants the shopper', () => {
     [false, 'AUTHORIZED'],
     [true, 'CAPTURED'],
   ])('captureNow %s: 202 with its address, and %s by its notice', async (captureNow, status) => {
-    const response = await create(service, { captureNow }, {}, `notice-${status}`);
+    const ask = () => create(service, { captureNow }, {}, `notice-${status}`);
+    const response = await ask();
     expect([response.status, response.json.status]).toEqual([202, 'PENDING']);
     const id = idOf(response);
     expect(urlIn(response)).toBe(intentOf(id).next_action?.redirect_to_url?.url);
-    const again = await create(service, { captureNow }, {}, `notice-${status}`);
+    const again = await ask();
     expect([again.status, again.text]).toEqual([202, response.text]);
-    expect((await notify(id)).status).toBe(200);
-    expect((await service.get(id)).json.status).toBe('PENDING');
+    expect(await statusAfterNotice(id)).toBe('PENDING');
     books.authenticate(intentOf(id).id, true);
-    expect((await notify(id)).status).toBe(200);
-    const got = await service.get(id);
-    expect([got.json.status, got.json.nextAction]).toEqual([status, undefined]);
-    const repeat = await create(service, { captureNow }, {}, `notice-${status}`);
+    expect(await statusAfterNotice(id)).toBe(status);
+    expect((await service.get(id)).json.nextAction).toBeUndefined();
+    const repeat = await ask();
     expect([repeat.status, repeat.json.status]).toEqual([200, status]);
   });
 
@@ -86,19 +84,13 @@ describe('Stripe wants the shopper', () => {
     const confirmation = books.makeToken('ctoken', NEEDS_SHOPPER);
     const response = await create(service, {}, { token: confirmation });
     expect(response.status).toBe(202);
-    expect(confirmOf(idOf(response))).toEqual(
-      new Map([
-        ['confirmation_token', confirmation],
-        ['return_url', RETURN_URL],
-        ['use_stripe_sdk', 'false'],
-        ['expand[0]', 'latest_charge'],
-      ]),
-    );
-  });
-
-  test('a card that needs no shopper is approved at once', async () => {
-    const response = await create(service, {}, { token: 'pm_card_visa' });
-    expect([response.status, response.json.status]).toEqual([200, 'AUTHORIZED']);
+    const form = {
+      confirmation_token: confirmation,
+      return_url: RETURN_URL,
+      use_stripe_sdk: 'false',
+      'expand[0]': 'latest_charge',
+    };
+    expect(confirmOf(idOf(response))).toEqual(new Map(Object.entries(form)));
   });
 
   test('a repeat meets the outcome that no notice told of', async () => {
@@ -110,63 +102,54 @@ describe('Stripe wants the shopper', () => {
 });
 
 describe('who fails', () => {
-  test('is declined, and holds no secret by which the PaymentIntent could still be confirmed', async () => {
-    const id = idOf(await create(service));
-    books.authenticate(intentOf(id).id, false);
-    expect((await notify(id)).status).toBe(200);
-    const got = await service.get(id);
-    expect([got.json.status, failureIn(got)]).toMatchObject(['FAILED', NOT_AUTHENTICATED]);
-    const { id: reference, status } = intentOf(id);
-    expect(status).toBe('canceled');
-    const late = books.confirm(reference, new Map([['payment_method', 'pm_card_visa']]));
-    expect([late.status, intentOf(id).latest_charge?.status]).toEqual([400, 'failed']);
-  });
-
-  test('stays PENDING while the PaymentIntent cannot be canceled, for it could still be confirmed', async () => {
+  const failed = async () => {
     const id = idOf(await create(service));
     const { id: reference } = intentOf(id);
     books.authenticate(reference, false);
+    const payAgain = () => books.confirm(reference, new Map([['payment_method', 'pm_card_visa']]));
+    return { id, payAgain };
+  };
+
+  test('is declined, and holds no secret by which the PaymentIntent could still be confirmed', async () => {
+    const { id, payAgain } = await failed();
+    expect(await statusAfterNotice(id)).toBe('FAILED');
+    expect(failureIn(await service.get(id))).toMatchObject(NOT_AUTHENTICATED);
+    expect(intentOf(id).status).toBe('canceled');
+    expect([payAgain().status, intentOf(id).latest_charge?.status]).toEqual([400, 'failed']);
+  });
+
+  test('stays PENDING while the PaymentIntent cannot be canceled, for it could still be confirmed', async () => {
+    const { id, payAgain } = await failed();
     double.plan('cancel', '500 before acting');
-    expect((await notify(id)).status).toBe(200);
-    expect((await service.get(id)).json.status).toBe('PENDING');
-    books.confirm(reference, new Map([['payment_method', 'pm_card_visa']]));
-    expect((await notify(id)).status).toBe(200);
-    expect((await service.get(id)).json.status).toBe('AUTHORIZED');
+    expect(await statusAfterNotice(id)).toBe('PENDING');
+    payAgain();
+    expect(await statusAfterNotice(id)).toBe('AUTHORIZED');
   });
 });
 
-describe('a shopper who does not come in time', () => {
-  test('FAILED by the fence: Stripe cancels, and the shopper is too late', async () => {
-    const id = idOf(await create(short, {}, {}, 'late'));
-    const got = await ended(short, id);
-    expect([got.json.status, failureIn(got)]).toEqual(['FAILED', NOT_AUTHENTICATED]);
-    expect(intentOf(id)).toMatchObject({ status: 'canceled', cancellation_reason: 'abandoned' });
-    expect(books.authenticate(intentOf(id).id, true).status).toBe(400);
-    const again = await create(short, {}, {}, 'late');
-    expect([again.status, again.json.failure]).toEqual([402, NOT_AUTHENTICATED]);
-  });
+test('a shopper who does not come in time: FAILED by the fence, and Stripe takes it no more', async () => {
+  const id = idOf(await create(short, {}, {}, 'late'));
+  const got = await ended(short, id);
+  expect([got.json.status, failureIn(got)]).toEqual(['FAILED', NOT_AUTHENTICATED]);
+  expect(intentOf(id)).toMatchObject({ status: 'canceled', cancellation_reason: 'abandoned' });
+  expect(books.authenticate(intentOf(id).id, true).status).toBe(400);
+  const again = await create(short, {}, {}, 'late');
+  expect([again.status, again.json.failure]).toEqual([402, NOT_AUTHENTICATED]);
 });
 
-describe('the shopper is not asked', () => {
-  test('without authentication: declined, and Stripe is told so beforehand', async () => {
-    const response = await create(service, {}, { authentication: null });
-    expect([response.status, response.json.failure]).toMatchObject([402, NOT_AUTHENTICATED]);
-  });
-
-  test('a payment of the merchant is off session: declined, never 202', async () => {
-    const source = { storeId: 's', initiatedBy: 'MERCHANT' };
-    const needs = await create(service, { source }, { authentication: null });
-    expect(needs.status).toBe(402);
-    const other = await create(
-      service,
-      { source },
-      { authentication: null, token: 'pm_card_visa' },
-    );
-    expect(other.status).toBe(200);
-    expect(confirmOf(idOf(other))?.get('off_session')).toBe('true');
-    const there = await create(service, {}, { authentication: null, token: 'pm_card_visa' });
-    expect(confirmOf(idOf(there))?.has('off_session')).toBe(false);
-  });
+const MERCHANT = { source: { storeId: 's', initiatedBy: 'MERCHANT' } };
+test.each<[string, object, string, number, string | undefined]>([
+  ['without authentication', {}, NEEDS_SHOPPER, 402, undefined],
+  ['of the merchant, off session', MERCHANT, NEEDS_SHOPPER, 402, 'true'],
+  ['of the merchant, off session', MERCHANT, 'pm_card_visa', 200, 'true'],
+  ['without authentication', {}, 'pm_card_visa', 200, undefined],
+])('the shopper is not asked: a payment %s (%j) by %s is %i', async (...row) => {
+  const [, fields, token, status, offSession] = row;
+  const response = await create(service, fields, { authentication: null, token });
+  expect(response.status).toBe(status);
+  if (status === 402) expect(response.json.failure).toMatchObject(NOT_AUTHENTICATED);
+  const { params } = double.received.findLast(({ step }) => step === 'confirm') ?? {};
+  expect(params?.get('off_session')).toBe(offSession);
 });
 
 test('M5: log and Stripe agree on who came, who failed and who was too late', async () => {

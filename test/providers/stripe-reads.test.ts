@@ -11,10 +11,10 @@ const over = await openOverStripe({ STRIPE_CREATES_PER_SECOND: '' });
 const { double, service, intentOf } = over;
 afterAll(() => over[Symbol.asyncDispose]());
 
-const deliver = async (notice: { type: string; object: object }) => {
-  const body = JSON.stringify({ id: 'evt_1', type: notice.type, data: { object: notice.object } });
-  return (await over.deliver(body)).status;
-};
+const deliver = async ({ type, object }: { type: string; object: object }) =>
+  (await over.deliver(JSON.stringify({ id: 'evt_1', type, data: { object } }))).status;
+const refundInDashboard = ({ id }: Intent, amount: number): void =>
+  void double.books.dashboard.refund(id, amount);
 
 /** As Stripe shows it with a notice: the charge has its PaymentIntent's metadata. */
 const chargeOf = ({ id, metadata, latest_charge: charge }: Intent) => ({
@@ -77,8 +77,7 @@ describe('an authorization, its capture and a refund with the notices that the p
     expect(await deliver({ type: 'refund.updated', object: { ...made } })).toBe(200);
     expect((await service.get(paymentId)).json.refundedAmount).toBe(0);
     const intent = intentOf(paymentId);
-    const parts = { payment_intent: intent.id, amount: '700' };
-    double.books.refund(new Map(Object.entries(parts)));
+    refundInDashboard(intent, 700);
     expect(await deliver({ type: 'charge.refunded', object: chargeOf(intent) })).toBe(200);
     expect((await service.get(paymentId)).json.refundedAmount).toBe(700);
   });
@@ -92,8 +91,7 @@ test('sales of 24 a second go through beside their notices, within the limits of
     const { status, json } = await service.create({ captureNow: true });
     if (status !== 200) return status;
     const intent = intentOf(json.paymentId);
-    const parts = { payment_intent: intent.id, amount: '100' };
-    double.books.refund(new Map(Object.entries(parts)));
+    refundInDashboard(intent, 100);
     for (let time = 0; time < 2; time += 1) {
       notices.push(deliver({ type: 'payment_intent.succeeded', object: { ...intent } }));
       notices.push(deliver({ type: 'charge.refunded', object: chargeOf(intent) }));

@@ -10,8 +10,8 @@ import { disputeResults } from '../../providers/stripe/later-results.ts';
 import {
   isExpired,
   isReleased,
-  readChange,
-  readCreate,
+  readFollowUp,
+  readOpened,
   readRefund,
   refundDeclinedBy,
   wasCharged,
@@ -74,14 +74,14 @@ const INTENTS = {
 test.each(Object.entries(INTENTS))('a PaymentIntent that is %s', (status, said) => {
   const intent = intentWith({ status });
   expect([
-    readCreate(intent, { ...question, kind: 'SALE' }).outcome,
-    readCreate(intent, question).outcome,
-    readChange(intent, { ...question, kind: 'CAPTURE' }).outcome,
-    readChange(intent, { ...question, kind: 'VOID' }).outcome,
+    readOpened(intent, { ...question, kind: 'SALE' }).outcome,
+    readOpened(intent, question).outcome,
+    readFollowUp(intent, { ...question, kind: 'CAPTURE' }).outcome,
+    readFollowUp(intent, { ...question, kind: 'VOID' }).outcome,
   ]).toEqual(said);
 });
 
-/** Who released a hold: Stripe itself, or a void, here or in the Dashboard. */
+/** Who released a hold: Stripe itself, or a void, here or in the Dashboard. Of invoices there are none here. */
 const CANCELED = {
   automatic: 'expired',
   expired: 'expired',
@@ -89,17 +89,14 @@ const CANCELED = {
   duplicate: 'released',
   fraudulent: 'released',
   requested_by_customer: 'released',
-  // Of invoices, which this service has none of.
   failed_invoice: 'released',
   void_invoice: 'released',
 } satisfies Record<Named<Stripe.PaymentIntent.CancellationReason>, string>;
 
-test.each(Object.entries(CANCELED))('a hold that was canceled as %s', (reason, said) => {
-  const intent = intentWith({ status: 'canceled', cancellation_reason: reason });
-  expect([isExpired(intent), isReleased(intent)]).toEqual([
-    said === 'expired',
-    said === 'released',
-  ]);
+test.each(Object.entries(CANCELED))('a hold canceled as %s is %s', (cancellation_reason, said) => {
+  const intent = intentWith({ status: 'canceled', cancellation_reason });
+  const isOver = said === 'expired';
+  expect([isExpired(intent), isReleased(intent)]).toEqual([isOver, !isOver]);
 });
 
 const CHARGED = {

@@ -1,16 +1,9 @@
-/** The service with PROVIDER=stripe over a double of Stripe: the README's story, and lost responses. */
+/** The service with PROVIDER=stripe over a double of Stripe. What it makes of lost responses: stripe-dashboard-day.test.ts. */
 import { afterAll, describe, expect, test } from '@jest/globals';
-import {
-  locatedId,
-  PAYMENTS,
-  payment,
-  signToken,
-  storedTexts,
-} from '../support/service-in-process.ts';
+import { PAYMENTS, payment, signToken, storedTexts } from '../support/service-in-process.ts';
 import { openOverStripe, reconcile, STRIPE_KEY } from '../support/stripe-service.ts';
-import { until } from '../support/until.ts';
 
-const over = await openOverStripe({ RECOVERY_DELAYS_MS: '50' });
+const over = await openOverStripe();
 const { double, service, intentOf } = over;
 afterAll(() => over[Symbol.asyncDispose]());
 
@@ -52,16 +45,15 @@ describe('PROVIDER=stripe', () => {
   test.each(['pm', 'ctoken'] as const)(
     'gaps §14: a saved card (%s_…) is charged with its customer, who is named in nothing that is kept',
     async (kind) => {
-      const token = double.books.makeToken(kind, 'pm_card_mastercard', `cus_Saved${kind}`);
+      const customer = `cus_Saved${kind}`;
+      const token = double.books.makeToken(kind, 'pm_card_mastercard', customer);
       const { json, text } = await service.create(byToken(token));
       expect(json.status).toBe('AUTHORIZED');
-      expect(intentOf(json.paymentId)).toMatchObject({
-        status: 'requires_capture',
-        customer: `cus_Saved${kind}`,
-      });
-      const kept = storedTexts(service);
-      expect(kept.some((one) => one.includes(json.paymentId))).toBe(true);
-      expect([text, ...kept].filter((one) => /cus_Saved|(pm|ctoken)_/.test(one))).toEqual([]);
+      const kept = { status: 'requires_capture', customer };
+      expect(intentOf(json.paymentId)).toMatchObject(kept);
+      const texts = [text, ...storedTexts(service)];
+      expect(texts.slice(1).some((one) => one.includes(json.paymentId))).toBe(true);
+      expect(texts.filter((one) => /cus_Saved|(pm|ctoken)_/.test(one))).toEqual([]);
     },
   );
 
@@ -98,57 +90,19 @@ describe('PROVIDER=stripe', () => {
   });
 
   test('a raw number goes with the name, the e-mail and the billing address of the request', async () => {
-    const address = {
-      street: '1 Main St',
-      city: 'Boise',
-      state: 'ID',
-      zip: '83702',
-      country: 'US',
-    };
     const consumer = { firstName: 'Jane', email: 'jane.doe+shop@example.com' };
-    const merchantReference = 'order-8';
-    const fields = {
-      number: '4000000000000077',
-      consumer,
-      billing: { address },
-      merchantReference,
-    };
+    const billing = { address: { street: '1 Main St', zip: '83702', country: 'US' } };
+    const fields = { number: '4000000000000077', consumer, billing, merchantReference: 'order-8' };
     expect((await service.create(fields)).status).toBe(200);
-    const lastOf = (wanted: string) => double.received.findLast(({ step }) => step === wanted);
-    const method = Object.fromEntries(lastOf('method')?.params ?? []);
-    expect(method).toMatchObject({
+    const sent = (wanted: string) =>
+      Object.fromEntries(double.received.findLast(({ step }) => step === wanted)?.params ?? []);
+    expect(sent('method')).toMatchObject({
       'billing_details[name]': 'Ada Lovelace',
       'billing_details[email]': 'jane.doe+shop@example.com',
       'billing_details[address][line1]': '1 Main St',
-      'billing_details[address][city]': 'Boise',
-      'billing_details[address][state]': 'ID',
       'billing_details[address][postal_code]': '83702',
-      'billing_details[address][country]': 'US',
     });
-    const opened = Object.fromEntries(lastOf('open')?.params ?? []);
-    expect(opened).toMatchObject({
-      description: 'order-8',
-      'metadata[merchantReference]': 'order-8',
-    });
-  });
-
-  test.each([
-    ['reset after acting', 'AUTHORIZED', 1],
-    ['reset before acting', 'FAILED', 0],
-  ] as const)('a confirm that meets %s ends as %s', async (fault, status, charged) => {
-    double.plan('confirm', fault);
-    const response = await service.create();
-    expect(response.status).toBe(503);
-    const paymentId = locatedId(response);
-    await until('the outcome is recovered', async () => {
-      const { json } = await service.get(paymentId);
-      return json.status === status;
-    });
-    const charges = [...double.books.intents.values()].filter(
-      ({ metadata, latest_charge: charge }) =>
-        metadata.paymentId === paymentId && charge?.status === 'succeeded',
-    );
-    expect(charges).toHaveLength(charged);
+    expect(sent('open')).toMatchObject({ 'metadata[merchantReference]': 'order-8' });
   });
 
   test('readiness says that no money moves; the key is shown nowhere', async () => {
@@ -160,10 +114,6 @@ describe('PROVIDER=stripe', () => {
     const settings = await service.ask('GET', '/ops/v1/settings', undefined, { token });
     expect(settings.status).toBe(200);
     expect(settings.text).not.toContain(STRIPE_KEY);
-  });
-
-  test('log and Stripe agree afterwards', async () => {
-    expect(await reconcile(service)).toMatchObject({ ok: true, differences: [] });
   });
 
   test('gaps §15: a refund that bounced is recorded by a comparison where no notice told it', async () => {

@@ -2,7 +2,7 @@
  * A provider and read models that go wrong on demand. Neither is a mock: each stands before the real
  * one, which does the work, and loses, delays or refuses what passes through.
  */
-import type { NotSent, Opened, Provider, ProviderOperation } from '../../providers/port.ts';
+import type { KeepOpened, NotSent, Provider, ProviderOperation } from '../../providers/port.ts';
 import type { LaterResult } from '../../shared/payment/commands.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 
@@ -57,7 +57,7 @@ export const providerFaults = (): ProviderFaults => {
   let behind: Provider | undefined;
   let listener = (_paymentId: string): void => undefined;
 
-  const execute = async (own: Provider, operation: ProviderOperation, opened: Opened) => {
+  const execute = async (own: Provider, operation: ProviderOperation, opened: KeepOpened) => {
     faults.calls.push(operation);
     const plan = planned.shift();
     let responseLost = plan === 'answer lost';

@@ -3,7 +3,7 @@
  * stream, and named in every later question and follow-up.
  */
 import type {
-  Opened,
+  KeepOpened,
   OperationQuestion,
   Provider,
   ProviderOperation,
@@ -18,7 +18,7 @@ type About = ProviderOperation | OperationQuestion;
 const FENCED = 'fenced';
 
 export type LoggedProvider = Omit<Provider, 'execute' | 'lookUp' | 'fence'> & {
-  execute(operation: ProviderOperation, opened?: Opened): ReturnType<Provider['execute']>;
+  execute(operation: ProviderOperation, opened?: KeepOpened): ReturnType<Provider['execute']>;
   lookUp(about: About): ReturnType<Provider['lookUp']>;
   fence(about: About): ReturnType<Provider['fence']>;
 };

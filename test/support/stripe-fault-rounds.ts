@@ -2,6 +2,7 @@
  * One operation of each kind meets one fault on one of its requests to Stripe, is asked about until
  * its outcome is known, and is compared with what Stripe's books say of it.
  */
+import { afterEach, beforeEach } from '@jest/globals';
 import type {
   OperationQuestion,
   Provider,
@@ -12,7 +13,13 @@ import { stripeProvider } from '../../providers/stripe/provider.ts';
 import { STRIPE_API_VERSION_DEFAULT } from '../../shared/runtime/settings/table.ts';
 import { authorize, followUp } from './provider-operations.ts';
 import type { Books } from './stripe-double/books.ts';
-import { FAULTS, type Step, type StripeFaultName, stripeDouble } from './stripe-double/server.ts';
+import {
+  FAULTS,
+  type Step,
+  type StripeDouble,
+  type StripeFaultName,
+  stripeDouble,
+} from './stripe-double/server.ts';
 import { AWAITED_MS, HANGS_MS } from './time-bounds.ts';
 
 export const TEST_ACCOUNT = { secretKey: 'sk_test_of_the_tests' };
@@ -32,6 +39,26 @@ export const driverOver = (
     perSecondMax: 0,
     ...options,
   });
+
+/** Before each test of a file a new double with the driver over it; `aheadMs`: of our clock, or of both. */
+export const overDouble = (isOneClock = false) => {
+  const over = { aheadMs: 0 } as { double: StripeDouble; provider: Provider; aheadMs: number };
+  const nowMs = () => Date.now() + over.aheadMs;
+  beforeEach(async () => {
+    over.aheadMs = 0;
+    over.double = await stripeDouble(isOneClock ? nowMs : Date.now);
+    over.provider = driverOver(over.double.url, { nowMs });
+  });
+  afterEach(async () => {
+    await over.provider.close();
+    await over.double.close();
+  });
+  return over;
+};
+
+/** What it has received, by their steps. */
+export const stepsAt = ({ received }: StripeDouble): (Step | undefined)[] =>
+  received.map(({ step }) => step);
 
 /** The requests of an operation of each kind, in order; the last one moves the money. */
 export const STEPS_OF: Readonly<Record<ProviderOperationKind, readonly Step[]>> = {

@@ -37,7 +37,8 @@ export type ReconcileOptions = {
 };
 
 const PAGE = 250;
-const LEDGER_PAGE = 100;
+/** As many as Stripe's driver reads at once. */
+const LEDGER_PAGE = 1_000;
 /** About 25 MB on each side. */
 const WAITING_MAX = 50_000;
 

@@ -37,28 +37,20 @@ export type Intent = {
   metadata: Record<string, string>;
   card?: CardBehaviour;
 };
-export type StripeRefund = {
-  object: 'refund';
+type Made = {
   id: string;
   amount: number;
   currency: string;
   created: number;
   status: string;
-  failure_reason?: string;
   payment_intent: string;
+};
+export type StripeRefund = Made & {
+  object: 'refund';
+  failure_reason?: string;
   metadata: Record<string, string>;
 };
-
-type StripeDispute = {
-  object: 'dispute';
-  id: string;
-  amount: number;
-  currency: string;
-  created: number;
-  reason: string;
-  status: string;
-  payment_intent: string;
-};
+type StripeDispute = Made & { object: 'dispute'; reason: string };
 
 type NextAction = {
   type: 'redirect_to_url' | 'use_stripe_sdk';
@@ -405,21 +397,17 @@ export const createBooks = (nowMs: () => number = Date.now) => {
       return shown(intent, params);
     });
 
-  const refundedOf = (id: string): number =>
-    refunds
-      .filter(({ payment_intent, status }) => payment_intent === id && status !== 'failed')
-      .reduce((total, { amount }) => total + amount, 0);
-
-  const disputedOf = (id: string, isCounted: (status: string) => boolean): number =>
-    disputes
+  const totalOf = (made: readonly Made[], id: string, isCounted: (status: string) => boolean) =>
+    made
       .filter(({ payment_intent, status }) => payment_intent === id && isCounted(status))
       .reduce((total, { amount }) => total + amount, 0);
+  const refundedOf = (id: string): number => totalOf(refunds, id, (status) => status !== 'failed');
 
   const refund = (params: Params): Reply =>
     withIntent(params.get('payment_intent') ?? '', (intent) => {
-      if (disputedOf(intent.id, isOpenDispute) > 0) return invalid('charge_disputed');
-      const left =
-        intent.amount_received - refundedOf(intent.id) - disputedOf(intent.id, isLostDispute);
+      if (totalOf(disputes, intent.id, isOpenDispute) > 0) return invalid('charge_disputed');
+      const lost = totalOf(disputes, intent.id, isLostDispute);
+      const left = intent.amount_received - refundedOf(intent.id) - lost;
       if (intent.status !== 'succeeded') return invalid('charge_not_refundable');
       if (left === 0) return invalid('charge_already_refunded');
       const amount = Number(params.get('amount') ?? left);

@@ -76,19 +76,17 @@ export type Received = {
 
 export type StripeDouble = Awaited<ReturnType<typeof stripeDouble>>;
 
-const RATE_LIMITED = errorReply(429, { type: 'invalid_request_error', code: 'rate_limit' });
-const LOCKED = errorReply(429, { type: 'invalid_request_error', code: 'lock_timeout' });
+const invalid = (status: number, code?: string): Reply =>
+  errorReply(status, { type: 'invalid_request_error', ...(code && { code }), message: 'oops' });
+const RATE_LIMITED = invalid(429, 'rate_limit');
+const LOCKED = invalid(429, 'lock_timeout');
 const STATUS_FAULTS: { readonly [Fault in StripeFaultName]?: Reply } = {
   '429 rate_limit': RATE_LIMITED,
   '429 lock_timeout': LOCKED,
   '409 in use': errorReply(409, { type: 'idempotency_error', code: 'idempotency_key_in_use' }),
-  '401': errorReply(401, { type: 'invalid_request_error', code: 'api_key_expired' }),
-  '403': errorReply(403, { type: 'invalid_request_error', code: 'secret_key_required' }),
+  '401': invalid(401, 'api_key_expired'),
+  '403': invalid(403, 'secret_key_required'),
 };
-const NOT_PERMITTED = errorReply(403, {
-  type: 'invalid_request_error',
-  message: 'the provided key does not have the required permissions for this endpoint',
-});
 const SERVER_ERROR = errorReply(500, { type: 'api_error', message: 'oops' });
 
 type Route = { step: Step; id: string };
@@ -122,6 +120,9 @@ const act = (books: Books, { step, id }: Route, path: string, params: Params): R
       return books[step](id, params);
   }
 };
+
+/** What Stripe rejects before it executes it; `named` is the account and the path. */
+type Refusal = { meets(route: Route, named: string): boolean; reply: Reply; isOnce: boolean };
 
 /** The PaymentIntent that a request changes: Stripe has one writer of it at a time. */
 const lockOf = ({ step, id }: Route, params: Params): string | undefined => {
@@ -174,13 +175,10 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
   const locked = new Set<string>();
   const received: Received[] = [];
   const planned = new Map<Step, StripeFaultName[]>();
-  const rejections = new Map<Step, object>();
+  const refusals = new Set<Refusal>();
   const late: (() => Promise<unknown>)[] = [];
   let slowMs = () => 0;
   let held: Promise<void> | undefined;
-  let takesRawCards = true;
-  let searches = true;
-  const withheld = new Set<string>();
   const limits = new Map<string, ReturnType<typeof createLimits>>();
 
   /** Undefined for the one that every other key is of. */
@@ -188,6 +186,9 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
     [String(headers['stripe-account']), authorization.replace('Bearer ', '')].find((name) =>
       accounts.has(name),
     );
+
+  const refuse = (meets: Refusal['meets'], reply: Reply, isOnce = false): void =>
+    void refusals.add({ meets, reply, isOnce });
 
   type Call = {
     own: Books;
@@ -274,31 +275,21 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
     const params = new Map(new URLSearchParams(form));
     received.push({ method, path, step: route?.step, params, headers });
     if (!/^Bearer (sk|rk)_(test|live)_/.test(headers.authorization ?? ''))
-      return write(outgoing, errorReply(401, { type: 'invalid_request_error' }));
-    const account = accountOf(headers) ?? '';
-    const isBarred = withheld.has(`${account} ${path}`);
-    const isBeyond = route === undefined && headers.authorization?.startsWith('Bearer rk_');
-    if (isBarred || isBeyond) return write(outgoing, NOT_PERMITTED);
-    if (route === undefined) return write(outgoing, errorReply(404, { message: 'no such route' }));
+      return write(outgoing, invalid(401));
+    if (route === undefined && headers.authorization?.startsWith('Bearer rk_'))
+      return write(outgoing, invalid(403));
+    if (route === undefined) return write(outgoing, invalid(404));
     if (String(headers['stripe-version'] ?? '') < VERSION_FIRST)
-      return write(
-        outgoing,
-        errorReply(400, { type: 'invalid_request_error', message: 'version' }),
-      );
+      return write(outgoing, invalid(400));
+    const account = accountOf(headers) ?? '';
     if (limits.get(account)?.(method, path) === false) return write(outgoing, RATE_LIMITED);
     const own = accounts.get(account) ?? books;
     const given = headers['idempotency-key'];
     const key = given === undefined ? undefined : `${account} ${given}`;
     const call = { own, route, path, params, form, key };
-    if (route.step === 'method' && !takesRawCards)
-      return write(outgoing, errorReply(400, { type: 'invalid_request_error', message: 'unsafe' }));
-    if (route.id === 'search' && !searches)
-      return write(outgoing, errorReply(400, { type: 'invalid_request_error', message: 'no' }));
-    if (rejections.has(route.step)) {
-      const about = rejections.get(route.step);
-      rejections.delete(route.step);
-      return write(outgoing, errorReply(400, { type: 'invalid_request_error', ...about }));
-    }
+    const refusal = [...refusals].find((one) => one.meets(route, `${account} ${path}`));
+    if (refusal?.isOnce) refusals.delete(refusal);
+    if (refusal !== undefined) return write(outgoing, refusal.reply);
     const fault = planned.get(route.step)?.shift();
     if (fault !== undefined) return void (await goWrong(fault, call, outgoing));
     write(outgoing, await perform(call));
@@ -324,22 +315,19 @@ export const stripeDouble = async (nowMs: () => number = Date.now, port = 0) => 
     plan: (step: Step, fault: StripeFaultName) =>
       void planned.set(step, [...(planned.get(step) ?? []), fault]),
     /** The next request of this step is rejected, a 400 with this code or without one. */
-    reject: (step: Step, code: string | undefined, param?: string) =>
-      void rejections.set(step, { ...(code && { code }), ...(param && { param }) }),
+    reject: (step: Step, code: string | undefined) =>
+      refuse((route) => route.step === step, invalid(400, code), true),
     /** Forgets all Idempotency-Keys, as Stripe may after a day. */
     prune: keys.prune,
     /** The account is not enabled for raw card numbers: from now on they are a 400 without a code. */
-    rejectRawCards: () => {
-      takesRawCards = false;
-    },
+    rejectRawCards: () => refuse(({ step }) => step === 'method', invalid(400)),
     /** From now on the keys of the account lack the permission for a path: 403. */
-    withhold: (path: string, account = '') => void withheld.add(`${account} ${path}`),
-    /** Every account's keys have it again. */
-    permitAll: () => withheld.clear(),
+    withhold: (path: string, account = '') =>
+      refuse((_route, named) => named === `${account} ${path}`, invalid(403)),
+    /** Whatever was refused is taken again. */
+    permitAll: () => refusals.clear(),
     /** The account has no search, as in India: from now on it is a 400. */
-    endSearch: () => {
-      searches = false;
-    },
+    endSearch: () => refuse(({ id }) => id === 'search', invalid(400)),
     /** From now on what is above these limits of an account, or of all that were not opened, is a 429. */
     limitRates: (perSecond: Limits, account = '') =>
       void limits.set(account, createLimits(perSecond)),
