@@ -2,7 +2,7 @@
 import { describeBreak } from '../shared/event-store/chain.ts';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { type Decision, decide, hasReachedCeiling } from '../shared/payment/decide.ts';
-import type { EventData, PaymentEventType } from '../shared/payment/payment-events.ts';
+import type { EventData, PaymentEventType } from '../shared/payment/events.ts';
 import {
   foldState,
   isOtherProvider,

@@ -14,7 +14,7 @@ import { sumsOver } from '../shared/event-store/verify-log.ts';
 import type { Access } from '../shared/http/access-recorder.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';
-import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
+import { paymentOf, streamOf } from '../shared/payment/events.ts';
 import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
 import { project } from '../shared/payment/response.ts';
 import { onError, orElse, reasonOf } from '../shared/runtime/error-text.ts';

@@ -5,13 +5,13 @@
  */
 import type { Sender } from '../shared/http/request.ts';
 import {
+  brandOf,
   type CardInput,
   CardSecret,
   maskCard,
   maskToken,
   type TokenInput,
 } from '../shared/payment/card.ts';
-import { brandOf } from '../shared/payment/card-ranges.ts';
 import type { CreateCommand } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
 import { createOf, isFree, isOfSameRequest, type Recognised } from '../shared/payment/state.ts';

@@ -1,7 +1,6 @@
 /** Decides AUTHORIZE and SALE by card number (gaps §13), all else by money rules. Pure. */
 import type { OperationOrder, PaymentQuestion } from '../command-api/provider/port.ts';
-import { maskCard, type TokenCard } from '../shared/payment/card.ts';
-import { brandOf } from '../shared/payment/card-ranges.ts';
+import { brandOf, maskCard, type TokenCard } from '../shared/payment/card.ts';
 import type { LaterResult } from '../shared/payment/commands.ts';
 import type { FailureCode } from '../shared/payment/fields.ts';
 import { passesLuhn } from '../shared/runtime/card-numbers.ts';

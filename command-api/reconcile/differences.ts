@@ -1,5 +1,5 @@
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
-import { type PaymentEvent, paymentOf } from '../../shared/payment/payment-events.ts';
+import { type PaymentEvent, paymentOf } from '../../shared/payment/events.ts';
 import type { KnownDispute, LedgerEntry, ProviderOperationKind } from '../provider/port.ts';
 
 /** One without an outcome is unresolved. */

@@ -25,8 +25,7 @@ import {
   Source,
 } from '../../shared/http/payment-schemas.ts';
 import { CARD_TOKEN } from '../../shared/payment/card.ts';
-import { CARD_NUMBER } from '../../shared/payment/card-forms.ts';
-import { CRYPTOGRAM, ECI, threeDSecure, UUID } from '../../shared/payment/fields.ts';
+import { CARD_NUMBER, CRYPTOGRAM, ECI, threeDSecure, UUID } from '../../shared/payment/fields.ts';
 import {
   addressKinds,
   holdsControl,

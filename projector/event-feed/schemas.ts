@@ -8,7 +8,7 @@
  * entry in MESSAGE_VERSIONS, and its old samples stay in test/projector/topic-samples.
  */
 import { z } from 'zod';
-import { type PaymentEventType, paymentSchemas } from '../../shared/payment/payment-events.ts';
+import { type PaymentEventType, paymentSchemas } from '../../shared/payment/events.ts';
 import { type SealEvent, sealSchemas } from '../../shared/payment/seal-events.ts';
 import { PAYMENT_STATUSES } from '../../shared/payment/transitions.ts';
 

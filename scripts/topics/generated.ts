@@ -12,7 +12,7 @@ import {
   publicSealData,
   publicState,
 } from '../../projector/event-feed/schemas.ts';
-import { PAYMENT_EVENT_TYPES } from '../../shared/payment/payment-events.ts';
+import { PAYMENT_EVENT_TYPES } from '../../shared/payment/events.ts';
 import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings/table.ts';
 
 const MEANINGS: Partial<Record<MessageType, string>> = parse(

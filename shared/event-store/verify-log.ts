@@ -1,6 +1,5 @@
 /** Verifies a whole log page by page: its chain, the sums of every payment, and its seals. */
-import { isPaymentEvent } from '../payment/events.ts';
-import { paymentOf } from '../payment/payment-events.ts';
+import { isPaymentEvent, paymentOf } from '../payment/events.ts';
 import { addSums, type PaymentSums } from '../payment/sums.ts';
 import { jsonFieldsOf } from '../runtime/json.ts';
 import type { Logger } from '../runtime/log.ts';

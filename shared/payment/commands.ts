@@ -1,7 +1,7 @@
 /** Commands to a payment. Deciding stays pure: ids arrive in them; they hold the masked card. */
-import type { CardBrand } from './card-ranges.ts';
+import type { CardBrand } from './card.ts';
+import type { EventData } from './events.ts';
 import type { FailureData, Resolution } from './fields.ts';
-import type { EventData } from './payment-events.ts';
 import type { Dispute } from './payment-response.ts';
 import type { Recognised } from './state.ts';
 

@@ -1,12 +1,19 @@
 /**
- * The rules for the outcome of an operation: its events, two operators who resolve it by hand, and the
- * provider's word on it afterwards (gaps §6, §16, ADR-0098, ADR-0099). Pure. No events: the state has it
- * already, or something better.
+ * The rules for what came of an operation: its events, two operators who resolve it by hand, the provider's
+ * word on it afterwards (gaps §6, §16, ADR-0098, ADR-0099), and what a provider says of the payment later
+ * (gaps §15). Pure. No events: the state has it already, or something better.
  */
-import type { ConfirmCommand, RecordCommand, ResolveCommand } from './commands.ts';
-import type { PaymentEvent } from './payment-events.ts';
-import { givenFailure } from './payment-response.ts';
-import { isNeverCarriedOut, type Operation, type PaymentState } from './state.ts';
+import type { ConfirmCommand, LaterCommand, RecordCommand, ResolveCommand } from './commands.ts';
+import type { PaymentEvent } from './events.ts';
+import { givenFailure, leftOfCapture } from './payment-response.ts';
+import {
+  amountOfRefund,
+  createOf,
+  isNeverCarriedOut,
+  type Operation,
+  type PaymentState,
+  unresolvedOperations,
+} from './state.ts';
 
 const DECLINED_EVENTS = {
   create: 'PaymentFailed',
@@ -107,4 +114,75 @@ export const confirmOutcome = (
   if ((ended.outcome === 'APPROVED') === (outcome === 'APPROVED'))
     return confirmation === undefined ? [] : [{ type: 'PaymentOutcomeConfirmed', data }];
   return confirmation === 'CONTRADICTED' ? [] : [{ type: 'PaymentOutcomeContradicted', data }];
+};
+
+/** An operation without an outcome may have come before what is said: its outcome decides. */
+const isHeld = (state: PaymentState): boolean =>
+  state.status === 'AUTHORIZED' && unresolvedOperations(state).length === 0;
+
+const hasCaptured = ({ status }: PaymentState): boolean =>
+  status === 'CAPTURED' || status === 'REFUNDED';
+
+/** None where the result is recorded already, or cannot be recorded now. */
+export const decideLater = (
+  state: PaymentState,
+  { operationId, result }: LaterCommand,
+): PaymentEvent[] => {
+  const { currency, authorizedAmount } = state;
+  const create = createOf(state);
+  const authorization = { operationId: create.operationId, amount: authorizedAmount, currency };
+  switch (result.kind) {
+    case 'AUTHORIZATION_EXPIRING': {
+      const { authorizationExpiresAt: expiresAt } = state;
+      if (!isHeld(state) || create.noticedExpiring || expiresAt === undefined) return [];
+      return [{ type: 'PaymentAuthorizationExpiring', data: { ...authorization, expiresAt } }];
+    }
+    case 'AUTHORIZATION_EXPIRED':
+      return isHeld(state) ? [{ type: 'PaymentAuthorizationExpired', data: authorization }] : [];
+    case 'CAPTURE_OBSERVED': {
+      const { reference: providerReference, amount } = result;
+      // A capture of more than was authorized cannot be: reconcile shows it.
+      if (!isHeld(state) || amount > authorizedAmount) return [];
+      const releasedAmount = authorizedAmount - amount || undefined;
+      const data = { operationId, amount, currency, providerReference, releasedAmount };
+      return [{ type: 'PaymentCaptureObserved', data }];
+    }
+    case 'VOID_OBSERVED': {
+      if (!isHeld(state)) return [];
+      const data = { ...authorization, operationId, providerReference: result.reference };
+      return [{ type: 'PaymentVoidObserved', data }];
+    }
+    case 'REFUND_FAILED': {
+      const amount = amountOfRefund(state, result.operationId);
+      if (amount === undefined) return [];
+      const failed = { operationId: result.operationId, amount, currency };
+      return [{ type: 'PaymentRefundFailed', data: { ...failed, ...givenFailure(result) } }];
+    }
+    case 'REFUND_OBSERVED': {
+      const { refundId, amount } = result;
+      const isKnown = state.observedRefunds.some((o) => o.refundId === refundId);
+      // A refund of more than is left cannot be: reconcile shows it.
+      const isTooMuch = amount > leftOfCapture(state, state.readModel.unresolved);
+      if (!hasCaptured(state) || isKnown || isTooMuch) return [];
+      return [{ type: 'PaymentRefundObserved', data: { operationId, amount, currency, refundId } }];
+    }
+    case 'DISPUTE':
+      return disputed(state, result);
+  }
+};
+
+const disputed = (
+  state: PaymentState,
+  { disputeId, amount, reason, status }: Extract<LaterCommand['result'], { kind: 'DISPUTE' }>,
+): PaymentEvent[] => {
+  if (!hasCaptured(state)) return [];
+  const { operationId } = createOf(state);
+  const known = state.disputes?.find(({ id }) => id === disputeId);
+  const about = { operationId, amount: known?.amount ?? amount, currency: state.currency };
+  const opened: PaymentEvent = { type: 'PaymentDisputed', data: { ...about, disputeId, reason } };
+  const events = known === undefined ? [opened] : [];
+  // A closed dispute stays closed, because an older notice may come late; but an appeal may be won.
+  const isOver = known?.status === 'WON' || (known?.status === 'LOST' && status === 'LOST');
+  if (status === 'OPEN' || isOver) return events;
+  return [...events, { type: 'PaymentDisputeClosed', data: { ...about, disputeId, status } }];
 };

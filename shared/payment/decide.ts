@@ -11,9 +11,8 @@ import type {
   OpenCommand,
   RecordCommand,
 } from './commands.ts';
-import { decideLater } from './decide-later.ts';
-import { confirmOutcome, outcomeEvents, resolveByHand } from './decide-outcome.ts';
-import type { PaymentEvent } from './payment-events.ts';
+import { confirmOutcome, decideLater, outcomeEvents, resolveByHand } from './decide-outcome.ts';
+import type { PaymentEvent } from './events.ts';
 import {
   isFree,
   isOtherProvider,

@@ -1,9 +1,17 @@
 /** Each field of a payment once: as events have it, and what else shows or sends it follows. */
 import { z } from 'zod';
-import { WITHOUT_TWELVE_DIGITS } from './card-forms.ts';
 
 /** Every id that comes from outside is checked against it. */
 export const PAYMENT_ID = /^[A-Za-z0-9_-]{1,32}$/;
+
+/** The forms of card numbers (gaps §3). */
+export const CARD_DIGITS_MIN = 12;
+export const CARD_DIGITS_MAX = 19;
+export const CARD_NUMBER = /^[0-9]{12,19}$/;
+
+/** Long enough for a card number (gaps §4). */
+export const TWELVE_DIGITS = /[0-9]{12}/;
+export const WITHOUT_TWELVE_DIGITS = /^(?![\s\S]*[0-9]{12})/;
 
 export const text = z.string().min(1).max(255);
 /** In minor units. */

@@ -1,5 +1,5 @@
 /** The one fold of a payment: what responses show of it, and which of its operations are unresolved. */
-import type { EventData, PlacedEvent } from './payment-events.ts';
+import type { EventData, PlacedEvent } from './events.ts';
 import {
   type Dispute,
   failureOf,

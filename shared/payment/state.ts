@@ -1,7 +1,7 @@
 /** The state that the rules decide on, its fold, and the questions that they ask of it. */
 
+import type { EventData, PlacedEvent } from './events.ts';
 import type { RequestIdentity } from './fields.ts';
-import type { EventData, PlacedEvent } from './payment-events.ts';
 import type { PaymentReadModel, PaymentResponse } from './payment-response.ts';
 import { noteMisfit, project, requireFit, withoutIntent } from './response.ts';
 import {

@@ -1,5 +1,5 @@
 /** A payment's sums, event by event: hashes say nothing about amounts (M2, M3, M8). Minor units. */
-import type { PaymentEvent } from './payment-events.ts';
+import type { PaymentEvent } from './events.ts';
 import { isIntent, isLater, isNote } from './transitions.ts';
 
 export type PaymentSums = {

@@ -6,7 +6,7 @@
 import type { LogBreak } from '../event-store/breaks.ts';
 import { StoreFileUnusable, StreamNotWhole, UnreadableStream } from '../event-store/errors.ts';
 import type { EventStore } from '../event-store/port.ts';
-import { streamOf } from '../payment/payment-events.ts';
+import { streamOf } from '../payment/events.ts';
 import { onError } from '../runtime/error-text.ts';
 import { fewAtOnce } from '../runtime/scheduling.ts';
 import { ReadModelsUnavailable } from './errors.ts';

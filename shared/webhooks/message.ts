@@ -7,7 +7,7 @@ import {
 } from '../event-store/fold-stream.ts';
 import type { PaymentStates } from '../event-store/payment-states.ts';
 import type { EventStore, LogEvent, RecordedEvent } from '../event-store/port.ts';
-import { type PaymentEvent, type PaymentEventType, streamOf } from '../payment/payment-events.ts';
+import { type PaymentEvent, type PaymentEventType, streamOf } from '../payment/events.ts';
 import type { PaymentReadModel } from '../payment/payment-response.ts';
 import { bodyOf, project } from '../payment/response.ts';
 import { onError } from '../runtime/error-text.ts';

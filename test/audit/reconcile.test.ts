@@ -13,7 +13,7 @@ import {
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import type { FinalOutcomeDetails } from '../../shared/payment/commands.ts';
-import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
+import { type PaymentEvent, streamOf } from '../../shared/payment/events.ts';
 import type { Operation } from '../../shared/payment/state.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import {

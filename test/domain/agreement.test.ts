@@ -18,7 +18,7 @@ import {
   type PaymentEvent,
   type PlacedEvent,
   paymentSchemas,
-} from '../../shared/payment/payment-events.ts';
+} from '../../shared/payment/events.ts';
 import type { PaymentReadModel } from '../../shared/payment/payment-response.ts';
 import { bodyOf, foldReadModel, project } from '../../shared/payment/response.ts';
 import {

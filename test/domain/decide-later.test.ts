@@ -1,8 +1,8 @@
 /** gaps §15: what a later result of the provider leads to; it is recorded once, and the payment shows it. */
 import { describe, expect, test } from '@jest/globals';
 import type { LaterCommand, LaterResult } from '../../shared/payment/commands.ts';
-import { decideLater } from '../../shared/payment/decide-later.ts';
-import { type PaymentEvent, paymentSchemas } from '../../shared/payment/payment-events.ts';
+import { decideLater } from '../../shared/payment/decide-outcome.ts';
+import { type PaymentEvent, paymentSchemas } from '../../shared/payment/events.ts';
 import {
   authorizationExpired,
   authorizationExpiring,

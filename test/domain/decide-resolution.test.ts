@@ -7,7 +7,7 @@ import type {
 } from '../../shared/payment/commands.ts';
 import { decide } from '../../shared/payment/decide.ts';
 import { APPROVAL_MS_MAX } from '../../shared/payment/decide-outcome.ts';
-import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
+import type { PaymentEvent } from '../../shared/payment/events.ts';
 import { foldState } from '../../shared/payment/state.ts';
 import {
   authenticationRequested,

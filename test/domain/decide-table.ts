@@ -6,7 +6,7 @@
  */
 import type { Command } from '../../shared/payment/commands.ts';
 import { type Refused, refused, type Unresolved } from '../../shared/payment/decide.ts';
-import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
+import type { PaymentEvent } from '../../shared/payment/events.ts';
 import {
   type OperationKind,
   type PaymentState,

@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { FinalOutcomeDetails } from '../../shared/payment/commands.ts';
 import { refused } from '../../shared/payment/decide.ts';
-import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
+import type { PaymentEvent } from '../../shared/payment/events.ts';
 import { isOfSameRequest } from '../../shared/payment/state.ts';
 import {
   capture,

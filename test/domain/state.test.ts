@@ -1,8 +1,8 @@
 /** A stream that the rules could not have written is damaged, and is not read on (M8, L5). */
 import { describe, expect, test } from '@jest/globals';
 import type { LaterCommand } from '../../shared/payment/commands.ts';
-import { decideLater } from '../../shared/payment/decide-later.ts';
-import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
+import { decideLater } from '../../shared/payment/decide-outcome.ts';
+import type { PaymentEvent } from '../../shared/payment/events.ts';
 import { bytesOfPayment, bytesOfReadModel } from '../../shared/payment/payment-response.ts';
 import {
   authorizationOf,

@@ -7,7 +7,7 @@ import {
   PAYMENT_EVENT_TYPES,
   type PaymentEvent,
   type PaymentEventType,
-} from '../../shared/payment/payment-events.ts';
+} from '../../shared/payment/events.ts';
 import { foldReadModel, project } from '../../shared/payment/response.ts';
 import { evolve, foldState } from '../../shared/payment/state.ts';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../../shared/payment/transitions.ts';

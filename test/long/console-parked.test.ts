@@ -9,7 +9,7 @@ import { registerConsole } from '../../console/routes.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { type Relay, startRelay } from '../../projector/relay/relay.ts';
 import { registerProjectorApi } from '../../projector/routes.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { look, seriousViolations } from '../support/accessibility.ts';
 import { launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';

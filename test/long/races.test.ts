@@ -6,7 +6,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { LedgerEntry } from '../../command-api/provider/port.ts';
 import { startSweep } from '../../command-api/recovery/sweep.ts';
-import { paymentOf } from '../../shared/payment/payment-events.ts';
+import { paymentOf } from '../../shared/payment/events.ts';
 import { unresolvedOperations } from '../../shared/payment/state.ts';
 import { type CommandResponse, idOf } from '../support/in-process.ts';
 import { type Random, randomOf, SEED } from '../support/random.ts';

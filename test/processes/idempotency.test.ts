@@ -2,7 +2,7 @@
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { createIdentities, createIdsUnder } from '../../command-api/idempotency.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import {
   type CommandResponse,
   idOf,

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { foldReadModel } from '../../shared/payment/response.ts';
 import { createRowCheck, rowOf } from '../../shared/read-models/document-row.ts';
 import { ReadModelsLost } from '../../shared/read-models/errors.ts';

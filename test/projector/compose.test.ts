@@ -9,7 +9,7 @@ import { createLag } from '../../projector/lag.ts';
 import { misfitOf } from '../../projector/subscription.ts';
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import { searchedOnceFilled } from '../../shared/read-models/filled.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';

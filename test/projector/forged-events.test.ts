@@ -12,7 +12,7 @@ import {
 } from '../../shared/event-store/eventstoredb/event-store.ts';
 import { verifyWhole } from '../../shared/event-store/verify-log.ts';
 import type { KeyDocument } from '../../shared/key-document.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';
 import { type StandIn, startStandIn } from '../support/eventstoredb-stand-in.ts';

@@ -5,7 +5,7 @@ import type { FeedMessage } from '../../projector/event-feed/port.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
-import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
+import type { PaymentEvent } from '../../shared/payment/events.ts';
 import { declinedRefunds, largestCreated } from '../support/largest-payment.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { appendPayment } from '../support/payment-events.ts';

@@ -6,7 +6,7 @@ import { RETRIED_MAX, type Relay } from '../../projector/relay/relay.ts';
 import { RELAY_PARKED_ROUTES } from '../../projector/relay/topic-routes.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
 import type { KeyDocument } from '../../shared/key-document.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { runCli } from '../support/cli.ts';
 import { expectWhole } from '../support/feed-checks.ts';
 import { openApp, signToken } from '../support/in-process.ts';

@@ -9,7 +9,7 @@ import {
   type RelayCheckpoint,
 } from '../../projector/relay/checkpoint.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { expectWhole } from '../support/feed-checks.ts';
 import { largestCreated } from '../support/largest-payment.ts';
 import { appendLife } from '../support/many-payments.ts';

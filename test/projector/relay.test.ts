@@ -9,7 +9,7 @@ import { noRelay } from '../../projector/relay/open-relay.ts';
 import type { Relay } from '../../projector/relay/relay.ts';
 import { relayState, watchRelayMetrics } from '../../projector/relay/status.ts';
 import type { KeyDocument } from '../../shared/key-document.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { expectWhole, parsed, withoutRepeats } from '../support/feed-checks.ts';

@@ -8,7 +8,7 @@ import { appendSeal, type RecordedSeal, sealsOf } from '../../projector/seals/st
 import { GENESIS_HASH, linkLog } from '../../shared/event-store/chain.ts';
 import type { LogEvent } from '../../shared/event-store/port.ts';
 import { makeSeal, publicKeyOf } from '../../shared/event-store/seals.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { appendLife } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 

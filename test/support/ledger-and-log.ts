@@ -9,7 +9,7 @@ import { openSimulator } from '../../provider-simulator/simulator.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { paymentOf } from '../../shared/payment/payment-events.ts';
+import { paymentOf } from '../../shared/payment/events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { foldState, type PaymentState, unresolvedOperations } from '../../shared/payment/state.ts';
 import { eventsOf } from './many-payments.ts';

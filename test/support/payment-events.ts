@@ -6,7 +6,7 @@ import {
   type PaymentEvent,
   type PlacedEvent,
   streamOf,
-} from '../../shared/payment/payment-events.ts';
+} from '../../shared/payment/events.ts';
 import { anyCharacter } from './any-character.ts';
 
 /** The operation id of a payment's n-th operation, 26 characters as real ones have. */

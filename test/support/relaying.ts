@@ -1,7 +1,7 @@
 /** A relay over a log, a feed and a checkpoint in memory, and how far it is. */
 import { type Relay, type RelayOptions, startRelay } from '../../projector/relay/relay.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { type MemoryEventStore, memoryEventStore } from './memory-event-store.ts';
 import { memoryDocument, memoryFeed } from './memory-feed.ts';
 import { newEvent, wholeLife } from './payment-events.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from '@jest/globals';
 import type { Command } from '../../shared/payment/commands.ts';
 import { type Decision, decide } from '../../shared/payment/decide.ts';
-import { type PaymentEvent, paymentSchemas } from '../../shared/payment/payment-events.ts';
+import { type PaymentEvent, paymentSchemas } from '../../shared/payment/events.ts';
 import { evolve, type PaymentState } from '../../shared/payment/state.ts';
 import { placed } from './payment-events.ts';
 

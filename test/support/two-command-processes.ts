@@ -19,7 +19,7 @@ import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
 import { createStreams } from '../../shared/http/server/streams.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
 import { foldState } from '../../shared/payment/state.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';

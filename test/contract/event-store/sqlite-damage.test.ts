@@ -19,7 +19,7 @@ import {
 import { openSqliteEventStore } from '../../../shared/event-store/sqlite/event-store.ts';
 import { walkLog } from '../../../shared/event-store/verify-log.ts';
 import type { ChangeCommand } from '../../../shared/payment/commands.ts';
-import { streamOf } from '../../../shared/payment/payment-events.ts';
+import { streamOf } from '../../../shared/payment/events.ts';
 import { resultOf } from '../../../shared/runtime/scan.ts';
 import { capture, refund, voidIt } from '../../support/commands.ts';
 import { timesOf } from '../../support/long-run-share.ts';

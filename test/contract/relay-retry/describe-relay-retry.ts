@@ -8,7 +8,7 @@ import { partitionOf } from '../../../projector/event-feed/messages.ts';
 import { type EventFeed, FeedUnavailable } from '../../../projector/event-feed/port.ts';
 import type { Relay } from '../../../projector/relay/relay.ts';
 import type { KeyDocument } from '../../../shared/key-document.ts';
-import { streamOf } from '../../../shared/payment/payment-events.ts';
+import { streamOf } from '../../../shared/payment/events.ts';
 import { type Driver, describeDriver } from '../../support/describe-driver.ts';
 import { expectWhole } from '../../support/feed-checks.ts';
 import type { FeedDriver, FeedUnderTest } from '../../support/feed-drivers.ts';
