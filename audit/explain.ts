@@ -3,8 +3,8 @@ import { describeBreak } from '../shared/event-store/chain.ts';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { type Decision, decide, hasReachedCeiling } from '../shared/payment/decide.ts';
 import type { EventData, PaymentEventType } from '../shared/payment/events.ts';
+import { foldState } from '../shared/payment/fold.ts';
 import {
-  foldState,
   isOtherProvider,
   type Operation,
   type PaymentState,
@@ -220,7 +220,7 @@ export const explain = (
     paymentId: state.paymentId,
     command: request.command,
     status: state.status,
-    revision: state.readModel.revision,
+    revision: state.revision,
     currency: state.currency,
     ...permissionOf(events, state, request, decision),
     declined: declinesOf(events, request),

@@ -1,7 +1,7 @@
 /** Asks the provider about one payment; fences, records and changes nothing (ADR-0062). */
 import { asUnreadable, UnreadableStream } from '../../shared/event-store/errors.ts';
 import type { LaterResult } from '../../shared/payment/commands.ts';
-import { decideLater } from '../../shared/payment/decide-outcome.ts';
+import { decideLater } from '../../shared/payment/decide.ts';
 import { isNeverCarriedOut, type Operation } from '../../shared/payment/state.ts';
 import { within } from '../../shared/runtime/back-off.ts';
 import type { CommandDeps } from '../deps.ts';

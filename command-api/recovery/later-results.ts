@@ -3,7 +3,7 @@
  * merchant is told once of those that end soon (gaps §24).
  */
 import type { LaterCommand } from '../../shared/payment/commands.ts';
-import type { PaymentResponse } from '../../shared/payment/payment-response.ts';
+import type { PaymentResponse } from '../../shared/payment/response.ts';
 import { authorizationOf, type PaymentState, providerOf } from '../../shared/payment/state.ts';
 import { foldDamaged } from '../../shared/read-models/fold-damaged.ts';
 import type {

@@ -1,7 +1,7 @@
 /** A payment's schemas, in the contract's names and order; tests alone check responses by them. */
 import { z } from 'zod';
 import { amountMinor, maskedCard, metadata, threeDSecure } from '../payment/fields.ts';
-import { Failure, paymentResponse } from '../payment/payment-response.ts';
+import { Failure, paymentResponse } from '../payment/response.ts';
 import { PAYMENT_STATUSES } from '../payment/transitions.ts';
 import { ERROR_CODES } from './errors.ts';
 import {

@@ -2,7 +2,7 @@
 import type { CardBrand } from './card.ts';
 import type { EventData } from './events.ts';
 import type { FailureData, Resolution } from './fields.ts';
-import type { Dispute } from './payment-response.ts';
+import type { Dispute } from './response.ts';
 import type { Recognised } from './state.ts';
 
 /**

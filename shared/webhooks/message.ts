@@ -8,8 +8,9 @@ import {
 import type { PaymentStates } from '../event-store/payment-states.ts';
 import type { EventStore, LogEvent, RecordedEvent } from '../event-store/port.ts';
 import { type PaymentEvent, type PaymentEventType, streamOf } from '../payment/events.ts';
-import type { PaymentReadModel } from '../payment/payment-response.ts';
-import { bodyOf, project } from '../payment/response.ts';
+import { project } from '../payment/fold.ts';
+import { bodyOf } from '../payment/response.ts';
+import type { PaymentReadModel } from '../payment/state.ts';
 import { onError } from '../runtime/error-text.ts';
 import type { Single } from './delivery-row.ts';
 import { type Endpoint, endpointStreamOf } from './endpoints.ts';
@@ -92,7 +93,7 @@ const message = (
 
 /** `readModel` is the payment right after the event. Undefined for an event that is not sent. */
 export const paymentMessage = (recorded: RecordedPaymentEvent, readModel: PaymentReadModel) => {
-  const type = messageTypeOf(recorded.event, readModel.response);
+  const type = messageTypeOf(recorded.event, readModel);
   if (type === undefined) return undefined;
   const { revision } = recorded;
   return message(type, recorded, `"revision":${revision},"payment":${bodyOf(readModel)}`);

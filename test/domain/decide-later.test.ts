@@ -1,8 +1,10 @@
 /** gaps §15: what a later result of the provider leads to; it is recorded once, and the payment shows it. */
+
 import { describe, expect, test } from '@jest/globals';
 import type { LaterCommand, LaterResult } from '../../shared/payment/commands.ts';
-import { decideLater } from '../../shared/payment/decide-outcome.ts';
+import { decideLater } from '../../shared/payment/decide.ts';
 import { type PaymentEvent, paymentSchemas } from '../../shared/payment/events.ts';
+import { bodyOf } from '../../shared/payment/response.ts';
 import {
   authorizationExpired,
   authorizationExpiring,
@@ -273,7 +275,7 @@ describe('gaps §15: a cardholder disputes a payment', () => {
       ...asSold.slice(1),
       disputed(),
     ]);
-    const names = Object.keys(state?.readModel.response ?? {});
+    const names = Object.keys(JSON.parse(state === undefined ? '{}' : bodyOf(state)));
     expect(names.slice(-2)).toEqual(['disputes', 'source']);
   });
 });

@@ -5,10 +5,9 @@ import type {
   ResolutionCommand,
   ResolveCommand,
 } from '../../shared/payment/commands.ts';
-import { decide } from '../../shared/payment/decide.ts';
-import { APPROVAL_MS_MAX } from '../../shared/payment/decide-outcome.ts';
+import { APPROVAL_MS_MAX, decide } from '../../shared/payment/decide.ts';
 import type { PaymentEvent } from '../../shared/payment/events.ts';
-import { foldState } from '../../shared/payment/state.ts';
+import { foldState } from '../../shared/payment/fold.ts';
 import {
   authenticationRequested,
   authorized,

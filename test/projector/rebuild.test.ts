@@ -95,7 +95,7 @@ for (const driver of readModelDrivers)
     const otherMoney = async (paymentId: string, capturedAmount: number): Promise<void> => {
       const readModel = await readModelOf(store, paymentId);
       if (readModel === undefined) throw new Error('no read model');
-      const row = rowOf({ ...readModel, response: { ...readModel.response, capturedAmount } });
+      const row = rowOf({ ...readModel, capturedAmount });
       const { forge } = readModelStore();
       await forge(paymentId, 'body', row.body);
       await forge(paymentId, 'check', createRowCheck(READ_MODEL_SECRETS).of(row));
@@ -133,8 +133,7 @@ for (const driver of readModelDrivers)
       const at = await readModels.checkpoint();
       const readModel = await readModels.load('pay_3');
       if (readModel === undefined) throw new Error('no read model');
-      const renamed = { ...readModel.response, paymentId: 'pay_lost' };
-      const lost = { ...readModel, response: renamed };
+      const lost = { ...readModel, paymentId: 'pay_lost' };
       await readModels.apply([{ kind: 'readModel', readModel: lost }], at, at);
       expect(await projector.rebuild()).toMatchObject({
         served: false,

@@ -14,7 +14,7 @@ import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { PAYMENT_EVENT_TYPES, paymentSchemas, streamOf } from '../../shared/payment/events.ts';
 import type { PaymentDetails } from '../../shared/payment/fields.ts';
-import { project } from '../../shared/payment/response.ts';
+import { project } from '../../shared/payment/fold.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { created, timeOf } from '../support/payment-events.ts';

@@ -3,7 +3,8 @@ import { expect, test } from '@jest/globals';
 import type { Command } from '../../shared/payment/commands.ts';
 import { type Decision, decide } from '../../shared/payment/decide.ts';
 import { type PaymentEvent, paymentSchemas } from '../../shared/payment/events.ts';
-import { evolve, type PaymentState } from '../../shared/payment/state.ts';
+import { evolve } from '../../shared/payment/fold.ts';
+import type { PaymentState } from '../../shared/payment/state.ts';
 import { placed } from './payment-events.ts';
 
 /** The events decided (none for a repeat), a refusal, or the message of a caller's bug. */
