@@ -1,8 +1,10 @@
 /** Names the events behind a decision of the rules (shared/payment/decide.ts). */
+
 import { describeBreak } from '../shared/event-store/chain.ts';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { type Decision, decide, hasReachedCeiling } from '../shared/payment/decide.ts';
 import type { EventData, PaymentEventType } from '../shared/payment/events.ts';
+import { minor } from '../shared/payment/fields.ts';
 import { foldState } from '../shared/payment/fold.ts';
 import {
   isOtherProvider,
@@ -211,7 +213,7 @@ export const explain = (
   const decision = decide(state, {
     kind: request.command,
     operationId: newOperationId(),
-    amountMinor: request.amount,
+    amount: request.amount === undefined ? undefined : minor(request.amount),
     operationsMax: request.operationsMax,
     providers: request.providers,
     identity: { fingerprint: 'explain' },

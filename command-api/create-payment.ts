@@ -323,7 +323,7 @@ const comparableCard = (
 export const comparableCreate = (
   identities: Pick<Identities, 'fingerprintOf'>,
   merchantId: string,
-  { amountMinor: amount, currency, captureNow, details, card }: CreateRequest,
+  { amount, currency, captureNow, details, card }: CreateRequest,
   shown: ShownCard | TokenInput,
 ) => ({
   merchantId,

@@ -89,7 +89,7 @@ export const claimReference = async (
   reference: string,
   budget: Budget,
 ): Promise<{ claimId: string } | { response: CommandResponse }> => {
-  const { paymentId, merchantId, operationId, amountMinor: amount, currency } = create;
+  const { paymentId, merchantId, operationId, amount, currency } = create;
   if (amount === 'too large')
     throw new Error(`payment ${paymentId} claims a reference with an amount that the rules refuse`);
   const pause = pauses(budget);

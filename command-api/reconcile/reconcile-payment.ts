@@ -151,7 +151,7 @@ export const reconcilePayment = async (
   const untold = isUntold(provider, payment);
   const found = await lookUpAll(provider, payment, compared);
   const rows = compared.map((operation): Compared => {
-    const { operationId, amountMinor: amount, requestedAt: revision, ended } = operation;
+    const { operationId, amount, requestedAt: revision, ended } = operation;
     const { kind } = questionAbout(payment, operation);
     const said = found.get(operationId) ?? LATE;
     return {

@@ -35,7 +35,7 @@ export const questionAboutPayment = (state: PaymentState): PaymentQuestion => ({
   provider: providerOf(state),
   refunds: state.operations
     .filter((one) => one.kind === 'refund' && one.ended?.outcome === 'APPROVED' && !one.failedLater)
-    .map(({ operationId, amountMinor: amount }) => ({ operationId, amount })),
+    .map(({ operationId, amount }) => ({ operationId, amount })),
   observed: state.observedRefunds
     .filter(({ failedLater }) => !failedLater)
     .map(({ operationId, refundId }) => ({ operationId, refundId })),

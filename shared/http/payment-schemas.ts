@@ -1,6 +1,6 @@
 /** A payment's schemas, in the contract's names and order; tests alone check responses by them. */
 import { z } from 'zod';
-import { amountMinor, maskedCard, metadata, threeDSecure } from '../payment/fields.ts';
+import { amount, maskedCard, metadata, threeDSecure } from '../payment/fields.ts';
 import { Failure, paymentResponse } from '../payment/response.ts';
 import { PAYMENT_STATUSES } from '../payment/transitions.ts';
 import { ERROR_CODES } from './errors.ts';
@@ -108,7 +108,7 @@ export const PaymentFailureResponse = named('PaymentFailureResponse', {
   paymentId,
   merchantReference,
   metadata: Metadata.optional(),
-  amount: amountMinor,
+  amount,
   currency,
   status: z.enum(['FAILED']),
   failure: Failure,

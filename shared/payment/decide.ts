@@ -15,6 +15,7 @@ import type {
   ResolveCommand,
 } from './commands.ts';
 import type { PaymentEvent } from './events.ts';
+import { type Minor, minor } from './fields.ts';
 import { givenFailure } from './response.ts';
 import {
   amountOfRefund,
@@ -116,11 +117,11 @@ export const hasReachedCeiling = (
 ): boolean => state.operations.length >= operationsMax;
 
 const brokenRules = (command: CreateCommand): string[] => {
-  const { maxAmountMinor, acceptedBrands } = command.rules;
-  const { amountMinor, currency, numberBrand } = command;
+  const { maxAmount, acceptedBrands } = command.rules;
+  const { amount, currency, numberBrand } = command;
   const details: string[] = [];
-  if (amountMinor === 'too large' || amountMinor > maxAmountMinor)
-    details.push(`amount must not exceed ${maxAmountMinor}`);
+  if (amount === 'too large' || amount > maxAmount)
+    details.push(`amount must not exceed ${maxAmount}`);
   if (currency !== 'USD') details.push('currency must be USD');
   if (acceptedBrands !== undefined && !acceptedBrands.some((brand) => brand === numberBrand))
     details.push(`paymentMethod.card must be one of ${acceptedBrands.join(', ')}`);
@@ -132,12 +133,12 @@ const create = (state: PaymentState | undefined, command: CreateCommand): Decisi
   if (state !== undefined)
     return state.operations[0]?.operationId === operationId ? eventsOf() : { kind: 'exists' };
   const broken = brokenRules(command);
-  const { amountMinor } = command;
-  if (broken.length > 0 || amountMinor === 'too large')
+  const { amount } = command;
+  if (broken.length > 0 || amount === 'too large')
     return refused('BUSINESS_RULE_VIOLATION', ...broken);
   const { currency, paymentId, merchantId, captureNow, card, identity } = command;
   const { details, authentication } = command;
-  const operation = { operationId, amount: amountMinor, currency };
+  const operation = { operationId, amount, currency };
   const payment = { paymentId, merchantId, captureNow, card, details, authentication };
   const [provider] = command.providers;
   return eventsOf({
@@ -158,7 +159,7 @@ const intent = (
   type: 'PaymentCaptureRequested' | 'PaymentVoidRequested' | 'PaymentRefundRequested',
   state: PaymentState,
   command: ChangeCommand,
-  amount: number,
+  amount: Minor,
 ): Decision => {
   const { operationId, identity, reason, providers } = command;
   const madeAt = providerOf(state);
@@ -174,13 +175,13 @@ const notAuthorized = (kind: 'capture' | 'void', done: string, status: string): 
 const capture = (state: PaymentState, command: ChangeCommand): Decision => {
   const { status, authorizedAmount } = state;
   if (status !== 'AUTHORIZED') return notAuthorized('capture', 'captured', status);
-  const { amountMinor = authorizedAmount } = command;
-  if (amountMinor === 'too large' || amountMinor > authorizedAmount)
+  const { amount = authorizedAmount } = command;
+  if (amount === 'too large' || amount > authorizedAmount)
     return refused(
       'CAPTURE_NOT_ALLOWED',
       `captureAmount must not exceed the authorized amount of ${authorizedAmount}`,
     );
-  return intent('PaymentCaptureRequested', state, command, amountMinor);
+  return intent('PaymentCaptureRequested', state, command, amount);
 };
 
 const voidPayment = (state: PaymentState, command: ChangeCommand): Decision => {
@@ -201,17 +202,17 @@ const refund = (state: PaymentState, command: ChangeCommand): Decision => {
     return refused('REFUND_NOT_ALLOWED', 'the payment is disputed');
   // No over-refund: captured, less what was refunded, is being refunded, or was lost in a dispute.
   const left = state.refundableAmount;
-  const amountMinor = command.amountMinor ?? left;
-  if (amountMinor === 'too large' || amountMinor > left || amountMinor < 1)
+  const amount = command.amount ?? left;
+  if (amount === 'too large' || amount > left || amount < 1)
     return refused('REFUND_NOT_ALLOWED', `refundAmount must not exceed the ${left} left to refund`);
-  return intent('PaymentRefundRequested', state, command, amountMinor);
+  return intent('PaymentRefundRequested', state, command, amount);
 };
 
 const CHANGES = { capture, void: voidPayment, refund };
 
 const open = (
   { currency }: PaymentState,
-  { kind, ended, amountMinor: amount, reference }: Operation,
+  { kind, ended, amount, reference }: Operation,
   { operationId, reference: providerReference }: OpenCommand,
 ): Decision => {
   if (kind !== 'create') throw new Error(`a provider opens nothing for a ${kind}`);
@@ -223,7 +224,7 @@ const open = (
 /** The shopper has the time that was said first. */
 const authenticate = (
   { currency }: PaymentState,
-  { kind, ended, amountMinor: amount, waitsUntil }: Operation,
+  { kind, ended, amount, waitsUntil }: Operation,
   { operationId, expiresAt }: AuthenticateCommand,
 ): Decision => {
   if (kind !== 'create') throw new Error(`no shopper is needed for a ${kind}`);
@@ -246,10 +247,14 @@ const DECLINED_EVENTS = {
   refund: 'PaymentRefundDeclined',
 } as const;
 
+/** Undefined for none: no event has an amount of 0. */
+const restOf = (authorized: Minor, captured: Minor): Minor | undefined =>
+  captured === authorized ? undefined : minor(authorized - captured);
+
 /** One, or two for an approved sale. */
 export const outcomeEvents = (
   { currency, captureNow, authorizedAmount }: PaymentState,
-  { kind, operationId, amountMinor: amount, waitsUntil }: Operation,
+  { kind, operationId, amount, waitsUntil }: Operation,
   command: RecordCommand,
 ): PaymentEvent[] => {
   const { outcome, resolution } = command;
@@ -272,7 +277,7 @@ export const outcomeEvents = (
         { type: 'PaymentCaptured', data },
       ];
     case 'capture': {
-      const releasedAmount = authorizedAmount - amount || undefined;
+      const releasedAmount = restOf(authorizedAmount, amount);
       return [{ type: 'PaymentCaptured', data: { ...data, releasedAmount } }];
     }
     case 'void':
@@ -297,7 +302,7 @@ export const resolveByHand = (
   operation: Operation,
   { outcome, evidence, withoutFence, actor, atMs }: ResolveCommand,
 ): PaymentEvent[] => {
-  const { operationId, amountMinor: amount, ended, confirmation, resolutionRequest } = operation;
+  const { operationId, amount, ended, confirmation, resolutionRequest } = operation;
   if (ended !== undefined && confirmation !== 'CONTRADICTED') return [];
   const about = { operationId, amount, currency: state.currency, outcome };
   const isRequested =
@@ -326,7 +331,7 @@ export const confirmOutcome = (
   operation: Operation,
   command: ConfirmCommand,
 ): PaymentEvent[] => {
-  const { operationId, amountMinor: amount, ended, confirmation, contradictionEnded } = operation;
+  const { operationId, amount, ended, confirmation, contradictionEnded } = operation;
   if (ended === undefined || contradictionEnded) return [];
   // The provider gave this outcome itself.
   if (confirmation === undefined && !isNeverCarriedOut(operation)) return [];
@@ -367,7 +372,7 @@ export const decideLater = (
       const { reference: providerReference, amount } = result;
       // A capture of more than was authorized cannot be: reconcile shows it.
       if (!isHeld(state) || amount > authorizedAmount) return [];
-      const releasedAmount = authorizedAmount - amount || undefined;
+      const releasedAmount = restOf(authorizedAmount, amount);
       const data = { operationId, amount, currency, providerReference, releasedAmount };
       return [{ type: 'PaymentCaptureObserved', data }];
     }

@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import { type AuditLogEvent, auditSchemas } from './audit-events.ts';
 import {
-  amountMinor,
+  amount,
   type EventsOf,
   failureData,
   identity,
@@ -74,7 +74,7 @@ export const paymentSchemas = {
     authorizationExpiresAt: utcTime.optional(),
   }),
   /** `releasedAmount` is what a partial capture gave back. */
-  PaymentCaptured: z.strictObject({ ...approval, releasedAmount: amountMinor.optional() }),
+  PaymentCaptured: z.strictObject({ ...approval, releasedAmount: amount.optional() }),
   /** `amount` is the authorized amount. */
   PaymentVoided: z.strictObject(approval),
   PaymentRefunded: z.strictObject(approval),
@@ -102,7 +102,7 @@ export const paymentSchemas = {
   PaymentCaptureObserved: z.strictObject({
     ...operation,
     providerReference: providerCode,
-    releasedAmount: amountMinor.optional(),
+    releasedAmount: amount.optional(),
   }),
   /** Canceled elsewhere; `amount` is the authorized amount. */
   PaymentVoidObserved: z.strictObject({ ...operation, providerReference: providerCode }),

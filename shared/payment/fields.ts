@@ -14,8 +14,12 @@ export const TWELVE_DIGITS = /[0-9]{12}/;
 export const WITHOUT_TWELVE_DIGITS = /^(?![\s\S]*[0-9]{12})/;
 
 export const text = z.string().min(1).max(255);
-/** In minor units. */
-export const amountMinor = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
+const countable = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
+/** An integer of minor units of its currency: 2500 is 25.00 USD. */
+export const amount = countable.brand<'Minor'>();
+export type Minor = z.infer<typeof amount>;
+/** For what is computed of amounts. */
+export const minor = (units: number): Minor => units as Minor;
 /** A moment in the form of the events' times. */
 export const utcTime = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 export const paymentId = z.string().regex(PAYMENT_ID);
@@ -30,7 +34,7 @@ export type RequestIdentity = z.infer<typeof identity>;
 /** The operation that an event was made for, and its amount. */
 export const operation = {
   operationId: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
-  amount: amountMinor,
+  amount,
   currency: z.string().regex(/^[A-Z]{3}$/),
 };
 
@@ -100,8 +104,8 @@ export const paymentDetails = z.strictObject({
       z.strictObject({
         id: text,
         name: text,
-        quantity: amountMinor,
-        unitPrice: amountMinor,
+        quantity: countable,
+        unitPrice: countable,
         goodsType: z.enum(['PHYSICAL', 'DIGITAL']),
       }),
     )

@@ -3,6 +3,7 @@
  * operations, which only the rules ask for.
  */
 import type { EventData, PaymentEvent, PlacedEvent } from './events.ts';
+import { minor } from './fields.ts';
 import { type Dispute, failureOf, type Transaction, transactionId } from './response.ts';
 import {
   amountOfRefund,
@@ -16,7 +17,7 @@ import {
   refundableAmount,
   type UnresolvedIntent,
 } from './state.ts';
-import { amountsAfter } from './sums.ts';
+import { amountsAfter, NO_AMOUNTS } from './sums.ts';
 import {
   type FollowingEvent,
   type IntentEvent,
@@ -43,10 +44,8 @@ const created = (data: EventData<'PaymentCreated'>, time: string): PaymentReadMo
     revision: 0,
     unresolved: [{ operationId, amount, since: time }],
     amount,
-    authorizedAmount: 0,
-    capturedAmount: 0,
-    refundedAmount: 0,
-    refundableAmount: 0,
+    ...NO_AMOUNTS,
+    refundableAmount: minor(0),
     currency,
     status: 'PENDING',
     paymentMethod: { type: 'CARD', card, encryptedCard },
@@ -343,8 +342,8 @@ const KINDS: Record<IntentEvent['type'], OperationKind> = {
 };
 
 const begun = ({ type, data }: IntentEvent, requestedAt: number): Operation => {
-  const { operationId, amount: amountMinor, identity, provider } = data;
-  const operation = { operationId, amountMinor, identity, requestedAt, provider };
+  const { operationId, amount, identity, provider } = data;
+  const operation = { operationId, amount, identity, requestedAt, provider };
   const mayAsk = 'authentication' in data && data.authentication === true;
   return { kind: KINDS[type], ...operation, ...(mayAsk && { authentication: true }) };
 };
@@ -358,7 +357,7 @@ const ended = (
   ...(type === 'PaymentAuthorized' &&
     data.providerReference !== undefined && { reference: data.providerReference }),
   // The outcome says what was refunded, so that a refund which bounces takes just that back (L5).
-  amountMinor: data.amount,
+  amount: data.amount,
   ended: { outcome: 'outcome' in data ? data.outcome : 'APPROVED', revision },
   resolutionRequest: undefined,
 });
@@ -395,6 +394,6 @@ const observedAfter = (
 ): ObservedRefund[] => {
   if (type === 'PaymentRefundFailed') return observed.map(marking(data.operationId, 'failedLater'));
   if (type !== 'PaymentRefundObserved') return observed;
-  const { operationId, refundId, amount: amountMinor } = data;
-  return [...observed, { operationId, refundId, amountMinor }];
+  const { operationId, refundId, amount } = data;
+  return [...observed, { operationId, refundId, amount }];
 };

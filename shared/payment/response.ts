@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import {
-  amountMinor,
+  amount,
   type FailureCode,
   type FailureData,
   failureData,
@@ -18,7 +18,8 @@ import { PAYMENT_STATUSES } from './transitions.ts';
 
 const word = z.string().max(64);
 const time = z.string().meta({ format: 'date-time' });
-const sum = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+/** Minor units, also none. */
+const sum = z.int().min(0).max(Number.MAX_SAFE_INTEGER).brand<'Minor'>();
 
 const { failureCode, advice, networkDeclineCode, networkAdviceCode } = failureData.shape;
 /** Earlier failures are stored for auditors alone. */
@@ -46,7 +47,7 @@ const Transaction = z
   .object({
     id: z.string().regex(/^(AUTH|SALE|CAPT|VOID|REFN)_[0-9A-Z]{26}$/),
     type: z.enum(['AUTH', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
-    amount: amountMinor,
+    amount,
     result: z.enum(['SUCCEEDED', 'FAILED']),
     failure: Failure.optional().describe('There when the result is FAILED.'),
     createdAt: time,
@@ -58,7 +59,7 @@ export type Transaction = z.infer<typeof Transaction>;
 const Dispute = z
   .object({
     id: word,
-    amount: amountMinor,
+    amount,
     reason: word.describe("The provider's word."),
     status: z.enum(['OPEN', 'WON', 'LOST']),
     createdAt: time,
@@ -74,7 +75,7 @@ const NextAction = z
 export const paymentResponse = z.object({
   paymentId,
   merchantReference: optionalText,
-  amount: amountMinor.describe('The created amount; it never changes.'),
+  amount: amount.describe('The created amount; it never changes.'),
   authorizedAmount: sum.describe('The first authorized sum; it never changes.'),
   capturedAmount: sum.describe('What was captured; of a part, the rest was released.'),
   refundedAmount: sum.describe('What all refunds gave back until now.'),

@@ -1,10 +1,17 @@
 /** A payment's amounts, event by event: added up here alone, and checked, as hashes say nothing about them (M2, M3, M8). */
 import type { PaymentEvent } from './events.ts';
+import { type Minor, minor } from './fields.ts';
 import type { PaymentResponse } from './response.ts';
 import { isIntent, isLater, isNote } from './transitions.ts';
 
 /** What a payment's events add up to. */
 type Amounts = Pick<PaymentResponse, 'authorizedAmount' | 'capturedAmount' | 'refundedAmount'>;
+
+export const NO_AMOUNTS: Amounts = {
+  authorizedAmount: minor(0),
+  capturedAmount: minor(0),
+  refundedAmount: minor(0),
+};
 
 /** The amounts that an event changes; none for an intent, a note, or a decline. */
 export const amountsAfter = (
@@ -19,9 +26,9 @@ export const amountsAfter = (
       return { capturedAmount: amount };
     case 'PaymentRefunded':
     case 'PaymentRefundObserved':
-      return { refundedAmount: refundedAmount + amount };
+      return { refundedAmount: minor(refundedAmount + amount) };
     case 'PaymentRefundFailed':
-      return { refundedAmount: refundedAmount - amount };
+      return { refundedAmount: minor(refundedAmount - amount) };
     default:
       return {};
   }
@@ -30,7 +37,7 @@ export const amountsAfter = (
 export type PaymentSums = Amounts & {
   currency: string;
   /** Intents until their last outcome. A list: the engine learns a form for each object of ids. */
-  requested: readonly { operationId: string; amount: number }[];
+  requested: readonly { operationId: string; amount: Minor }[];
 };
 
 type Added = { sums: PaymentSums } | { reason: string };
@@ -110,8 +117,7 @@ const requestedAfter = (
 const begun = ({ type, data }: PaymentEvent): Added => {
   if (type !== 'PaymentCreated') return { reason: 'its payment has no PaymentCreated before it' };
   const { operationId, amount, currency } = data;
-  const amounts = { authorizedAmount: 0, capturedAmount: 0, refundedAmount: 0 };
-  return { sums: { ...amounts, currency, requested: [{ operationId, amount }] } };
+  return { sums: { ...NO_AMOUNTS, currency, requested: [{ operationId, amount }] } };
 };
 
 /**

@@ -4,7 +4,6 @@
  * (M1, M2, M3, M7, M8, L2, L5).
  */
 
-// At every step of a property node's own: a matcher of Jest there takes longer than the folds.
 import assert from 'node:assert/strict';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
@@ -19,6 +18,8 @@ import {
   type PlacedEvent,
   paymentSchemas,
 } from '../../shared/payment/events.ts';
+// At every step of a property node's own: a matcher of Jest there takes longer than the folds.
+import { minor } from '../../shared/payment/fields.ts';
 import { evolve, foldReadModel, foldState } from '../../shared/payment/fold.ts';
 import { bodyOf } from '../../shared/payment/response.ts';
 import {
@@ -59,8 +60,8 @@ type Payment = {
 
 const amounts = fc.oneof(
   { weight: 4, arbitrary: fc.constant(undefined) },
-  { weight: 3, arbitrary: fc.integer({ min: 1, max: MAX + 1 }) },
-  { weight: 5, arbitrary: fc.integer({ min: 1, max: MAX / 10 }) },
+  { weight: 3, arbitrary: fc.integer({ min: 1, max: MAX + 1 }).map(minor) },
+  { weight: 5, arbitrary: fc.integer({ min: 1, max: MAX / 10 }).map(minor) },
   { weight: 2, arbitrary: fc.constantFrom({ above: 0 as const }, { above: 1 as const }) },
   { weight: 1, arbitrary: fc.constant('too large' as const) },
 );
@@ -104,7 +105,7 @@ const steps = fc.array(
 
 const first = fc.record({
   captureNow: fc.constantFrom(false, false, false, true),
-  amountMinor: fc.integer({ min: 1, max: MAX }),
+  amount: fc.integer({ min: 1, max: MAX }),
 });
 
 const operationsOf = (state: PaymentState | undefined): readonly Operation[] =>
@@ -123,7 +124,7 @@ const amountsOf = (state: PaymentState | undefined) => state ?? NOTHING;
 
 const total = (numbers: number[]): number => numbers.reduce((before, n) => before + n, 0);
 const reservedIn = (state: PaymentState | undefined): number =>
-  total(unresolvedOperations(state).flatMap((o) => (o.kind === 'refund' ? [o.amountMinor] : [])));
+  total(unresolvedOperations(state).flatMap((o) => (o.kind === 'refund' ? [o.amount] : [])));
 
 /** The most that a capture or refund may ask for. */
 const ceilingOf = (state: PaymentState | undefined): number => {
@@ -136,12 +137,12 @@ const amountIn = (
   state: PaymentState | undefined,
   amount: Step['amount'],
 ): RequestedAmount | undefined =>
-  typeof amount === 'object' ? Math.max(1, ceilingOf(state) + amount.above) : amount;
+  typeof amount === 'object' ? minor(Math.max(1, ceilingOf(state) + amount.above)) : amount;
 
 const commandFor = (state: PaymentState | undefined, step: Step, n: number): Command => {
   const { kind, amount, outcome, which, again } = step;
   const id = again ? pick(state, which) : operationId(n + 1);
-  const fields = { operationId: id, amountMinor: amountIn(state, amount) };
+  const fields = { operationId: id, amount: amountIn(state, amount) };
   switch (kind) {
     case 'create':
       return create({ operationId: id });
@@ -185,7 +186,7 @@ const afterResponse = (payment: Payment, command: Command): Payment => {
 type Seen = (payment: Payment, command: Command, after: Payment) => void;
 
 const live = (
-  begin: { captureNow: boolean; amountMinor: number },
+  begin: { captureNow: boolean; amount: number },
   requested: Step[],
   seen: Seen,
 ): Payment => {
@@ -228,7 +229,7 @@ describe('the operations of a state agree with what responses show', () => {
       const finished = operationsOf(state)
         .filter((o) => o.ended !== undefined)
         .sort((a, b) => (a.ended?.revision ?? 0) - (b.ended?.revision ?? 0))
-        .map((o) => [o.operationId, o.amountMinor, o.ended?.outcome === 'APPROVED']);
+        .map((o) => [o.operationId, o.amount, o.ended?.outcome === 'APPROVED']);
       const listed = state?.transactions.map((t) => [
         t.id.slice(-26),
         t.amount,

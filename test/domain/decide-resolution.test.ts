@@ -1,4 +1,5 @@
 /** gaps §16: which events two operators' words and the provider's later outcome lead to. */
+
 import { describe, expect, test } from '@jest/globals';
 import type {
   FinalOutcomeDetails,
@@ -7,6 +8,7 @@ import type {
 } from '../../shared/payment/commands.ts';
 import { APPROVAL_MS_MAX, decide } from '../../shared/payment/decide.ts';
 import type { PaymentEvent } from '../../shared/payment/events.ts';
+import { minor } from '../../shared/payment/fields.ts';
 import { foldState } from '../../shared/payment/fold.ts';
 import {
   authenticationRequested,
@@ -86,7 +88,7 @@ describe('one person requests, another one approves', () => {
           type: 'PaymentFailed',
           data: {
             operationId: CREATE,
-            amount: 2500,
+            amount: minor(2500),
             currency: 'USD',
             failureCode: 'UNKNOWN_DECLINE',
             outcome: 'DECLINED',

@@ -1,7 +1,9 @@
 /** The body of a payment after each event, whole (gaps §4, §5, §6; interface, "Resources"). */
+
 import { describe, expect, test } from '@jest/globals';
 import type { PaymentEvent } from '../../shared/payment/events.ts';
 import type { FailureCode, FailureData, PaymentDetails } from '../../shared/payment/fields.ts';
+import { minor } from '../../shared/payment/fields.ts';
 import { foldReadModel, project } from '../../shared/payment/fold.ts';
 import {
   bodyOf,
@@ -31,6 +33,7 @@ import {
   voided,
   voidRequested,
 } from '../support/payment-events.ts';
+import type { Plain } from '../support/plain.ts';
 
 const readModelOf = (events: PaymentEvent[]): PaymentReadModel => {
   const readModel = foldReadModel(placed(events));
@@ -53,7 +56,7 @@ const card = {
 const { last4: _, ...encryptedCard } = card;
 
 /** The body right after PaymentCreated: all later bodies are told by what differs from it. */
-const asCreated: PaymentResponse = {
+const asCreated: Plain<PaymentResponse> = {
   paymentId: 'pay_1',
   merchantReference: 'order-1',
   amount: 2500,
@@ -88,7 +91,7 @@ const asAuthorized = [created(), authorized()];
 const asCaptured = [...asAuthorized, captureRequested(), captured({ operationId: FIRST })];
 const amounts = { authorizedAmount: 2500, capturedAmount: 2500 };
 
-type Row = [title: string, events: PaymentEvent[], differs: Partial<PaymentResponse>];
+type Row = [title: string, events: PaymentEvent[], differs: Partial<Plain<PaymentResponse>>];
 
 describe('gaps §5: the body after each event', () => {
   const rows: Row[] = [
@@ -274,7 +277,7 @@ test('gaps §5: refunds reach the captured amount of a partial capture in steps'
 test.each(['NOT_SENT', 'FENCED'] as const)(
   'gaps §6: an operation ended by %s is listed, FAILED, PROVIDER_UNAVAILABLE',
   (outcome) => {
-    const money = { amount: 2500, currency: 'USD' };
+    const money = { amount: minor(2500), currency: 'USD' };
     const failureCode = 'PROVIDER_UNAVAILABLE' as const;
     const response = responseIn([
       ...asAuthorized,

@@ -74,9 +74,9 @@ const linesOf = async (processes: TwoCommandProcesses, id: string): Promise<stri
   expect(unresolvedOperations(state)).toEqual([]);
   return state.operations
     .filter(({ ended }) => ended?.outcome === 'APPROVED' || ended?.outcome === 'DECLINED')
-    .map(({ operationId, kind, amountMinor, ended }) => {
+    .map(({ operationId, kind, amount, ended }) => {
       const providerKind = kind === 'create' && state.captureNow ? 'SALE' : KINDS[kind];
-      return `${operationId} ${providerKind} ${amountMinor} ${ended?.outcome}`;
+      return `${operationId} ${providerKind} ${amount} ${ended?.outcome}`;
     });
 };
 

@@ -55,9 +55,9 @@ export const entriesOfEvents = (payments: ReadonlyMap<string, LoggedPayment>): E
       const { paymentId, captureNow } = state;
       return state.operations
         .filter(({ ended }) => ended?.outcome === 'APPROVED' || ended?.outcome === 'DECLINED')
-        .map(({ operationId, kind, amountMinor, ended }): Entry => {
+        .map(({ operationId, kind, amount, ended }): Entry => {
           const providerKind = kind === 'create' && captureNow ? 'SALE' : KINDS[kind];
-          return `${operationId} ${providerKind} ${paymentId} ${amountMinor} ${ended?.outcome ?? ''}`;
+          return `${operationId} ${providerKind} ${paymentId} ${amount} ${ended?.outcome ?? ''}`;
         });
     })
     .sort();

@@ -44,7 +44,7 @@ const KINDS: { events: number; command: ChangeCommand; comesTo: string }[] = [
   { events: 2, command: capture(), comesTo: 'done' },
   { events: 4, command: voidIt(), comesTo: 'refused' },
   // Of 2,000 that were captured 800 are given back.
-  { events: 6, command: refund({ amountMinor: 2000 }), comesTo: 'refused' },
+  { events: 6, command: refund({ amount: 2000 }), comesTo: 'refused' },
 ];
 const kindOf = (n: number) => KINDS[n % KINDS.length] as (typeof KINDS)[number];
 const idOf = (n: number): string => `pay_${String(n).padStart(4, '0')}`;
