@@ -94,10 +94,13 @@ export const METADATA_NAME = /^(?!__proto__$)[A-Za-z0-9_-]{1,40}$/;
 /** The merchant's own names and values (gaps §22). */
 export const metadata = z.record(z.string().regex(METADATA_NAME), z.string().max(255));
 
-/** The parts of a create request that a payment keeps, apart from amount and card. */
+/**
+ * The parts of a create request that a payment keeps, apart from amount and card. Each field that is listed
+ * here may stand in a request, is stored in PaymentCreated, and is shown; topics carry those of PUBLISHED.
+ */
 export const paymentDetails = z.strictObject({
+  descriptor: optionalText.describe("The text on the shopper's bank statement."),
   merchantReference: text.optional(),
-  descriptor: optionalText,
   goodsType: goodsType.optional(),
   productItems: z
     .array(
@@ -146,6 +149,15 @@ export const paymentDetails = z.strictObject({
   metadata: metadata.optional(),
 });
 export type PaymentDetails = z.infer<typeof paymentDetails>;
+
+/** What topics carry of them (ADR-0050): nothing of a person, and no free text that a person typed. */
+export const PUBLISHED = {
+  merchantReference: true,
+  goodsType: true,
+  productItems: true,
+  source: true,
+  metadata: true,
+} as const;
 
 /** The electronic commerce indicator: what the authentication came to. */
 export const ECI = /^[0-9]{2}$/;
