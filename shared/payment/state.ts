@@ -169,10 +169,9 @@ export const intentsWithoutOutcome = ({
 const sumOf = (all: readonly { amount: Minor }[]): number =>
   all.reduce((total, { amount }) => total + amount, 0);
 
-/** Captured − refunded − refunds in flight. Before a capture the unresolved intents are no refunds. */
+/** Captured − refunded − refunds in flight; before a capture its intent makes that less than 0. */
 export const leftOfCapture = (payment: PaymentReadModel): Minor => {
   const { capturedAmount, refundedAmount } = payment;
-  if (capturedAmount === 0) return capturedAmount;
   return minor(capturedAmount - refundedAmount - sumOf(intentsWithoutOutcome(payment)));
 };
 

@@ -14,12 +14,16 @@ import {
 } from '../../shared/payment/response.ts';
 import type { PaymentReadModel } from '../../shared/payment/state.ts';
 import {
+  authenticationRequested,
   authorizationExpired,
+  authorizationExpiring,
   authorized,
   captureDeclined,
   captured,
   captureRequested,
   created,
+  disputeClosed,
+  disputed,
   failed,
   operationId,
   outcomeConfirmed,
@@ -272,6 +276,27 @@ test('gaps §5: refunds reach the captured amount of a partial capture in steps'
     `REFN_${third}`,
     `REFN_${SECOND}`,
   ]);
+});
+
+test('gaps §15: a lost dispute and refunds above the capture together leave nothing to refund', () => {
+  const part = { amount: 2000 };
+  const events = [...asCaptured, refundRequested(part), refunded(part), disputed()];
+  const lost = responseIn([...events, disputeClosed({ status: 'LOST' })]);
+  expect(lost).toMatchObject({ refundedAmount: 2000, refundableAmount: 0 });
+});
+
+test('gaps §21: the next action is shown until the outcome', () => {
+  const expiresAt = '2026-01-15T10:15:00.000Z';
+  const waiting = [created(), authenticationRequested({ expiresAt })];
+  expect(responseIn(waiting)).toMatchObject({
+    nextAction: { type: 'REDIRECT', expiresAt },
+    updatedAt: timeOf(1),
+  });
+  expect(responseIn([...waiting, authorized()]).nextAction).toBeUndefined();
+});
+
+test('gaps §24: the notice that an authorization ends soon changes nothing', () => {
+  expect(responseIn([...asAuthorized, authorizationExpiring()])).toEqual(responseIn(asAuthorized));
 });
 
 test.each(['NOT_SENT', 'FENCED'] as const)(

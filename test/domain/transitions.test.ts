@@ -187,6 +187,12 @@ describe('an operation begins once and ends once', () => {
       'PaymentRefundRequested of an operation that has begun already',
     ],
     [
+      'a wait for the shopper of a capture',
+      [...asAuthorized, captureRequested()],
+      authenticationRequested({ operationId: FIRST }),
+      'PaymentAuthenticationRequested of a payment with an outcome',
+    ],
+    [
       'the capture of a sale, where the payment is no sale',
       asAuthorized,
       captured(),
