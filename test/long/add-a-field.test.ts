@@ -103,7 +103,9 @@ test('every step of the page can be done, and what has to pass passes', () => {
   passes('test', '--', 'test/domain');
 
   const last = '    authorizationExpiring(),\n  ],\n';
-  const later = "  [created({ paymentId: 'pay_99', details: { salesChannel: 'web' } })],\n";
+  const ids = [...textOf('test/support/topic-samples.ts').matchAll(/paymentId: 'pay_(\d+)'/g)];
+  const id = `pay_${Math.max(...ids.map(([, n]) => Number(n))) + 1}`;
+  const later = `  [created({ paymentId: '${id}', details: { salesChannel: 'web' } })],\n`;
   addAfter('test/support/topic-samples.ts', last, later);
 
   passes('run', 'docs:openapi');
