@@ -40,7 +40,7 @@ export type ChangeKind = 'capture' | 'void' | 'refund';
 type Change = {
   kind: ChangeKind;
   paymentId: string;
-  amountMinor?: RequestedAmount | undefined;
+  amount?: RequestedAmount | undefined;
   reason?: string | undefined;
 };
 
@@ -104,10 +104,10 @@ const changeAnew = async (
   payment: LoadedPayment,
 ): Promise<CommandResponse | undefined> => {
   const { change, sender, request, budget } = attempt;
-  const { kind, paymentId, amountMinor, reason } = change;
+  const { kind, paymentId, amount, reason } = change;
   const operationId = operationIdOf(deps, attempt, payment);
   const { operationsMax, providers } = deps;
-  const command = { kind, operationId, amountMinor, reason, ...request, operationsMax, providers };
+  const command = { kind, operationId, amount, reason, ...request, operationsMax, providers };
   const notSent = operationUnder(payment.state, request);
   if (notSent !== undefined) {
     // A change that the rules refuse makes no attempt, so the one before needs no fence.
@@ -137,11 +137,11 @@ const operationsUnder = (payment: LoadedPayment | undefined, request: Recognised
 const requestOf = (
   { identities }: Pick<CommandDeps, 'identities'>,
   { merchantId }: Sender,
-  { kind, paymentId, amountMinor, reason }: Change,
+  { kind, paymentId, amount, reason }: Change,
   key: string | undefined,
 ): Recognised =>
   recognisedBy(identities, (by) => {
-    const fields = { amount: amountMinor ?? null, reason: reason ?? null };
+    const fields = { amount: amount ?? null, reason: reason ?? null };
     const fingerprint = by.fingerprintOf({ route: kind, paymentId, ...fields });
     if (key === undefined) return { fingerprint };
     return { fingerprint, keyHash: by.keyHashOf(merchantId, kind, paymentId, key) };

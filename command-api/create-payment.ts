@@ -14,13 +14,13 @@ import {
 import type { Sender } from '../shared/http/request.ts';
 import { type Budget, BudgetSpent } from '../shared/http/request-budget.ts';
 import {
+  brandOf,
   type CardInput,
   CardSecret,
   maskCard,
   maskToken,
   type TokenInput,
 } from '../shared/payment/card.ts';
-import { brandOf } from '../shared/payment/card-ranges.ts';
 import type { CreateCommand } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
 import { createOf, isFree, isOfSameRequest, type Recognised } from '../shared/payment/state.ts';
@@ -329,7 +329,7 @@ const comparableCard = (
 export const comparableCreate = (
   identities: Pick<Identities, 'fingerprintOf'>,
   merchantId: string,
-  { amountMinor: amount, currency, captureNow, details, card }: CreateRequest,
+  { amount, currency, captureNow, details, card }: CreateRequest,
   shown: ShownCard | TokenInput,
 ) => ({
   merchantId,

@@ -222,7 +222,7 @@ const callProvider = async (deps: CommandDeps, begun: Begun): Promise<ProviderOu
   const { call, budget, payment } = begun;
   const { paymentId, merchantId, currency } = payment.state;
   const operation = operationIn(begun);
-  const { operationId, amountMinor: amount } = operation;
+  const { operationId, amount } = operation;
   const opened = async (reference: string): Promise<void> => {
     const command = { kind: 'open', operationId, reference } as const;
     const kept = await deps.paymentLog.record(payment, command);

@@ -4,7 +4,7 @@
  * the last one alone, so spelled numbers are read from the text.
  */
 import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
-import { CARD_DIGITS_MAX, CARD_DIGITS_MIN } from '../../shared/payment/card-forms.ts';
+import { CARD_DIGITS_MAX, CARD_DIGITS_MIN } from '../../shared/payment/fields.ts';
 import {
   longRuns,
   looksLikeCard,

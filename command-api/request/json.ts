@@ -1,7 +1,9 @@
 /** A request body's values, and `details` on a broken contract (gaps §3). */
+
 import type { z } from 'zod';
 import { fieldName, REQUIRED } from '../../shared/http/fields.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
+import { minor } from '../../shared/payment/fields.ts';
 
 export type JsonObject = Record<string, unknown>;
 
@@ -47,7 +49,7 @@ export const withoutNulls = (value: unknown, depth = 0): unknown => {
 
 /** Above 2^53-1 it is for the rules to reject (gaps §3). */
 export const requestedAmount = (amount: number): RequestedAmount =>
-  amount > Number.MAX_SAFE_INTEGER ? 'too large' : amount;
+  amount > Number.MAX_SAFE_INTEGER ? 'too large' : minor(amount);
 
 /** A client mends the first ones first. */
 const DETAILS_MAX = 100;

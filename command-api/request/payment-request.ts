@@ -31,7 +31,7 @@ import {
 } from './schemas.ts';
 
 export type CreateRequest = {
-  amountMinor: RequestedAmount;
+  amount: RequestedAmount;
   currency: string;
   captureNow: boolean;
   card: CardInput | TokenInput;
@@ -184,7 +184,7 @@ const parseBody = (
   const found = searchTexts(body, card, text, idempotencyKey, KNOWN_KEYS);
   if (found.details.length > 0) return invalid(...found.details);
   const request = {
-    amountMinor: requestedAmount(amount),
+    amount: requestedAmount(amount),
     currency,
     captureNow,
     card: cardOf(card),

@@ -1,9 +1,8 @@
 /** Decides AUTHORIZE and SALE by card number (gaps §13), all else by money rules. Pure. */
 
-import { maskCard, type TokenCard } from '../../shared/payment/card.ts';
-import { brandOf } from '../../shared/payment/card-ranges.ts';
+import { brandOf, maskCard, type TokenCard } from '../../shared/payment/card.ts';
 import type { LaterResult } from '../../shared/payment/commands.ts';
-import type { FailureCode } from '../../shared/payment/fields.ts';
+import { type FailureCode, type Minor, minor } from '../../shared/payment/fields.ts';
 import { passesLuhn } from '../../shared/runtime/card-numbers.ts';
 import type { OperationOrder, PaymentQuestion } from '../port.ts';
 import { type CardBehaviour, LATER_BEHAVIOURS, TEST_CARDS } from './test-cards.ts';
@@ -103,7 +102,7 @@ export const decideCard = (operation: CardOperation): SimulatedOutcome => {
 };
 
 /** The amount captured elsewhere of an authorization, or refunded of a capture, in minor units. */
-const elsewhereOf = (amount: number): number => Math.min(100, amount);
+const elsewhereOf = (amount: number): Minor => minor(Math.min(100, amount));
 
 const decideCapture = (operation: FollowUp, authorization: Authorization): SimulatedOutcome => {
   if (authorization.kind === 'SALE') return notPermitted('already_captured');
@@ -176,7 +175,7 @@ export const laterResultsOf = (
   if (outcome !== 'APPROVED') return [];
   const taken = kind === 'SALE' ? amount : (captured ?? 0);
   const id = authorizationId.slice(-26);
-  const about = { kind: 'DISPUTE', disputeId: `dp_${id}`, amount: taken } as const;
+  const about = { kind: 'DISPUTE', disputeId: `dp_${id}`, amount: minor(taken) } as const;
   const dispute = (status: 'OPEN' | 'WON' | 'LOST'): LaterResult[] =>
     taken === 0 ? [] : [{ ...about, reason: 'fraudulent', status }];
   switch (behaviour) {

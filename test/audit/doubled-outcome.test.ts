@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 import { openAuditStory } from '../support/audit-story.ts';
 import { runCli } from '../support/cli.ts';

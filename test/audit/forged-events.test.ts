@@ -10,7 +10,7 @@ import {
   type EventStoreDb,
   openEventStoreDb,
 } from '../../shared/event-store/eventstoredb/event-store.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import type { KeyDocument } from '../../shared/read-models/key-document.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { resultOf } from '../../shared/runtime/scan.ts';

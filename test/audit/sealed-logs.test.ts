@@ -8,7 +8,7 @@ import { verifyFile } from '../../cli/verify-file.ts';
 import { LogMisfit } from '../../projector/errors.ts';
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { shareOf } from '../support/long-run-share.ts';
 import {

@@ -8,7 +8,7 @@ import { manifestFileOf } from '../../cli/export-file.ts';
 import { verifyFile } from '../../cli/verify-file.ts';
 import { decode } from '../../shared/event-store/codec.ts';
 import { openSqliteForReading } from '../../shared/event-store/sqlite/event-store.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import { randomOf } from '../support/random.ts';
 import {

@@ -1,10 +1,6 @@
 /** The forms that ids, card numbers and texts are checked against, at their bounds (gaps §3, §4). */
 import { expect, test } from '@jest/globals';
-import {
-  CARD_NUMBER,
-  TWELVE_DIGITS,
-  WITHOUT_TWELVE_DIGITS,
-} from '../../shared/payment/card-forms.ts';
+import { CARD_NUMBER, TWELVE_DIGITS, WITHOUT_TWELVE_DIGITS } from '../../shared/payment/fields.ts';
 
 const digits = (count: number): string => '4'.repeat(count);
 

@@ -6,7 +6,7 @@ import { PARKED_ROUTES } from '../../projector/parked-routes.ts';
 import { PROJECTION_ROUTES } from '../../projector/projection-routes.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
 import { createStreams } from '../../shared/http/server/streams.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openApp, signToken } from '../support/in-process.ts';
 import { appendLife } from '../support/many-payments.ts';

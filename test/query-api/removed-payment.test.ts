@@ -3,7 +3,7 @@
  * what is left of it. The whole service in one process, on a stand-in for EventStoreDB.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { type StandIn, startStandIn } from '../support/eventstoredb-stand-in.ts';
 import {

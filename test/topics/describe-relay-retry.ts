@@ -4,7 +4,7 @@
  */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { RelayNotReady } from '../../projector/errors.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import type { KeyDocument } from '../../shared/read-models/key-document.ts';
 import { partitionOf } from '../../topics/messages.ts';
 import { type EventFeed, FeedUnavailable } from '../../topics/port.ts';

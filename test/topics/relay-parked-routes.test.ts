@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { registerRoutes } from '../../shared/http/route.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import type { KeyDocument } from '../../shared/read-models/key-document.ts';
 import { noRelay } from '../../topics/open-relay.ts';
 import { RETRIED_MAX, type Relay } from '../../topics/relay.ts';

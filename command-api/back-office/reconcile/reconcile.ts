@@ -9,7 +9,7 @@ import { UnreadableStream } from '../../../shared/event-store/errors.ts';
 import { isOfPayment } from '../../../shared/event-store/fold-stream.ts';
 import type { LogReader } from '../../../shared/event-store/port.ts';
 import { type LogScan, scanLog } from '../../../shared/event-store/scan-log.ts';
-import { type PaymentEvent, streamOf } from '../../../shared/payment/payment-events.ts';
+import { type PaymentEvent, streamOf } from '../../../shared/payment/events.ts';
 import { onError } from '../../../shared/runtime/error-text.ts';
 import { resultOf } from '../../../shared/runtime/scan.ts';
 import { fewAtOnce, slicesOf } from '../../../shared/runtime/scheduling.ts';

@@ -2,7 +2,7 @@
  * The tables of the read models' SQLite file, and a payment's row. A file with other tables is filled anew,
  * not migrated.
  */
-import { READ_MODEL_VERSION } from '../../payment/response.ts';
+import { READ_MODEL_VERSION } from '../../payment/fold.ts';
 import { capped } from '../../runtime/sqlite.ts';
 import type { DocumentRow } from '../document-row.ts';
 
