@@ -1,9 +1,11 @@
 /** Records each reading of audit data in the log before its response leaves (ADR-0011). */
+
 import type { FastifyRequest } from 'fastify';
 import { expectedAfter, timeAfter } from '../shared/event-store/codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../shared/event-store/errors.ts';
 import type { EventStore, NewEvent, RecordedEvent } from '../shared/event-store/port.ts';
 import { contextOf } from '../shared/http/request.ts';
+import type {} from '../shared/http/server/app.ts';
 import { type AccessEvent, auditStreamOf } from '../shared/payment/audit-events.ts';
 import { withoutLongNumbers } from '../shared/runtime/card-numbers.ts';
 import { onError } from '../shared/runtime/error-text.ts';

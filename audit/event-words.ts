@@ -1,4 +1,4 @@
-import type { PaymentEventType } from '../shared/payment/payment-events.ts';
+import type { PaymentEventType } from '../shared/payment/events.ts';
 import type { AuditEvent } from './contract.ts';
 
 type Data = AuditEvent['data'];

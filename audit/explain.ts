@@ -1,10 +1,12 @@
 /** Names the events behind a decision of the rules (shared/payment/decide.ts). */
+
 import { describeBreak } from '../shared/event-store/chain.ts';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { type Decision, decide, hasReachedCeiling } from '../shared/payment/decide.ts';
-import type { EventData, PaymentEventType } from '../shared/payment/payment-events.ts';
+import type { EventData, PaymentEventType } from '../shared/payment/events.ts';
+import { minor } from '../shared/payment/fields.ts';
+import { foldState } from '../shared/payment/fold.ts';
 import {
-  foldState,
   isOtherProvider,
   type Operation,
   type PaymentState,
@@ -211,7 +213,7 @@ export const explain = (
   const decision = decide(state, {
     kind: request.command,
     operationId: newOperationId(),
-    amountMinor: request.amount,
+    amount: request.amount === undefined ? undefined : minor(request.amount),
     operationsMax: request.operationsMax,
     providers: request.providers,
     identity: { fingerprint: 'explain' },
@@ -220,7 +222,7 @@ export const explain = (
     paymentId: state.paymentId,
     command: request.command,
     status: state.status,
-    revision: state.readModel.revision,
+    revision: state.revision,
     currency: state.currency,
     ...permissionOf(events, state, request, decision),
     declined: declinesOf(events, request),

@@ -11,9 +11,9 @@ import {
 import type { LogEvent, RecordedEvent, StoredForm } from '../shared/event-store/port.ts';
 import { onlyOf, type Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';
-import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
-import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
-import { project } from '../shared/payment/response.ts';
+import { paymentOf, streamOf } from '../shared/payment/events.ts';
+import { project } from '../shared/payment/fold.ts';
+import type { PaymentReadModel } from '../shared/payment/state.ts';
 import { onError, orElse, reasonOf } from '../shared/runtime/error-text.ts';
 import { mapInSlices } from '../shared/runtime/scheduling.ts';
 import type { Access } from './access-recorder.ts';
@@ -147,7 +147,7 @@ const amountsOf = ({ event: { data } }: RecordedEvent, readModel: PaymentReadMod
   const releasedAmount = 'releasedAmount' in data ? data.releasedAmount : undefined;
   const own = { amount, currency, ...(releasedAmount !== undefined && { releasedAmount }) };
   if (readModel === undefined) return own;
-  const { authorizedAmount, capturedAmount, refundedAmount, refundableAmount } = readModel.response;
+  const { authorizedAmount, capturedAmount, refundedAmount, refundableAmount } = readModel;
   return { ...own, authorizedAmount, capturedAmount, refundedAmount, refundableAmount };
 };
 
@@ -183,7 +183,7 @@ export const auditEvent = (
     id,
     schemaVersion,
     ...(amounts === undefined ? {} : { amounts }),
-    ...(readModel === undefined ? {} : { status: readModel.response.status }),
+    ...(readModel === undefined ? {} : { status: readModel.status }),
     hash,
     previousHash,
     data,

@@ -5,7 +5,7 @@
 import { formsLeft, hashOf } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import type { EventStore, LogEvent, StoredForm } from '../shared/event-store/port.ts';
-import { paymentOf } from '../shared/payment/payment-events.ts';
+import { paymentOf } from '../shared/payment/events.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';

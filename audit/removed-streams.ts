@@ -10,7 +10,7 @@ import {
   UnreadableStream,
 } from '../shared/event-store/errors.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
-import { streamOf } from '../shared/payment/payment-events.ts';
+import { streamOf } from '../shared/payment/events.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import { documentPages, parkedPayments } from '../shared/read-models/pages.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';

@@ -2,8 +2,9 @@
 import type { z } from 'zod';
 import { describeBreak } from '../shared/event-store/chain.ts';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
-import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
-import { foldReadModel } from '../shared/payment/response.ts';
+import { foldReadModel } from '../shared/payment/fold.ts';
+import { responseOf } from '../shared/payment/response.ts';
+import type { PaymentReadModel } from '../shared/payment/state.ts';
 import type { AuditBreak, AuditDifference, AuditState } from './contract.ts';
 import { auditEvent } from './history.ts';
 import type { StateParameters } from './parameters.ts';
@@ -74,14 +75,15 @@ export const stateOf = (
   const { revision } = event;
   const was = foldReadModel(until) as PaymentReadModel;
   const now = foldReadModel(events) as PaymentReadModel;
+  const payment = responseOf(was);
   return {
-    paymentId: was.response.paymentId,
+    paymentId: was.paymentId,
     merchantId: was.merchantId,
     revision,
     event: auditEvent(event, was),
-    payment: was.response,
+    payment,
     now: { revision: now.revision },
-    differences: differencesOf(was.response, now.response),
+    differences: differencesOf(payment, responseOf(now)),
     broken,
   };
 };

@@ -20,8 +20,7 @@ import type {
   UnreadableEvent,
 } from '../shared/event-store/port.ts';
 import { logPages, totalUpTo } from '../shared/event-store/scan-log.ts';
-import { isPaymentEvent } from '../shared/payment/events.ts';
-import { paymentOf } from '../shared/payment/payment-events.ts';
+import { isPaymentEvent, paymentOf } from '../shared/payment/events.ts';
 import { addSums, type PaymentSums } from '../shared/payment/sums.ts';
 import { jsonFieldsOf } from '../shared/runtime/json.ts';
 import { slicesOf } from '../shared/runtime/scheduling.ts';

@@ -8,7 +8,7 @@ import { type State, stateOf } from '../audit/state.ts';
 import { breakAt, GENESIS_HASH } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import type { StoredForm } from '../shared/event-store/port.ts';
-import { streamOf } from '../shared/payment/payment-events.ts';
+import { streamOf } from '../shared/payment/events.ts';
 import type { At } from './audit.ts';
 import {
   chainAfter,

@@ -72,8 +72,8 @@ export const textsIn = (lines: readonly (string | false | undefined)[]): string[
   lines.filter((line) => typeof line === 'string');
 
 /** 1500 minor units in USD are `15.00 USD`. */
-export const money = (amountMinor: number, currency: string): string =>
-  `${(amountMinor / 100).toFixed(2)} ${currency}`;
+export const money = (amount: number, currency: string): string =>
+  `${(amount / 100).toFixed(2)} ${currency}`;
 
 export const counted = (n: number): string => n.toLocaleString('en-US');
 

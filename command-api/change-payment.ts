@@ -28,14 +28,14 @@ async function* changeAnew(
   { sender, change, key, request, budget }: SentChange,
   { attempt, payment, freed }: NextChange,
 ): Steps<CommandResponse | undefined> {
-  const { kind, paymentId, amountMinor, reason } = change;
+  const { kind, paymentId, amount, reason } = change;
   const { identities, operationsMax, providers } = deps;
   // Derived under a key, with the number of the attempt (gaps §17).
   const operationId =
     key === undefined
       ? newOperationId()
       : identities.operationIdOf(sender.merchantId, kind, paymentId, key, attempt);
-  const command = { kind, operationId, amountMinor, reason, ...request, operationsMax, providers };
+  const command = { kind, operationId, amount, reason, ...request, operationsMax, providers };
   if (freed !== undefined) {
     // A change that the rules refuse makes no attempt, so the one before needs no fence.
     const decision = decide(payment.state, command);

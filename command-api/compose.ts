@@ -100,7 +100,7 @@ const rulesOf =
   (merchantId: string): MerchantRules => {
     const { maxAmount, acceptedBrands, merchantReference } = merchantRules(config, merchantId);
     return {
-      maxAmountMinor: maxAmount,
+      maxAmount: maxAmount,
       acceptedBrands,
       uniqueReferences: merchantReference === 'unique',
     };

@@ -8,13 +8,13 @@ import { type Identities, recognisedBy } from '../shared/http/idempotency.ts';
 import type { Sender } from '../shared/http/request.ts';
 import { type Budget, inTurn, type Steps } from '../shared/http/request-budget.ts';
 import {
+  brandOf,
   type CardInput,
   CardSecret,
   maskCard,
   maskToken,
   type TokenInput,
 } from '../shared/payment/card.ts';
-import { brandOf } from '../shared/payment/card-ranges.ts';
 import type { CreateCommand } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
 import { createOf } from '../shared/payment/state.ts';
@@ -203,7 +203,7 @@ const comparableCard = (
 export const comparableCreate = (
   identities: Pick<Identities, 'fingerprintOf'>,
   merchantId: string,
-  { amountMinor: amount, currency, captureNow, details, card }: CreateRequest,
+  { amount, currency, captureNow, details, card }: CreateRequest,
   shown: ShownCard | TokenInput,
 ) => ({
   merchantId,

@@ -88,7 +88,7 @@ export const claimReference = async (
   create: CreateCommand,
   reference: string,
 ): Promise<{ claimId: string } | { response: CommandResponse }> => {
-  const { paymentId, merchantId, operationId, amountMinor: amount, currency } = create;
+  const { paymentId, merchantId, operationId, amount, currency } = create;
   if (amount === 'too large')
     throw new Error(`payment ${paymentId} claims a reference with an amount that the rules refuse`);
   const pause = pauses(budget);
@@ -157,18 +157,17 @@ const responseOf = (
   create: CreateCommand,
 ): CommandResponse => {
   const { state, events } = payment;
-  const { readModel } = state;
   const first = createOf(state);
   if (!isOfSameRequest(first, create)) {
     return rejection('BUSINESS_RULE_VIOLATION', [
       `merchantReference names another payment already, ${id}`,
     ]);
   }
-  if (first.ended?.revision === readModel.revision) return responseTo(payment, first);
+  if (first.ended?.revision === state.revision) return responseTo(payment, first);
   const waiting = addressAgain(deps, payment);
   if (waiting !== undefined) return waiting;
   const seen = { paymentId: id, revision: events.length - 1 };
-  return { ...(state.status === 'PENDING' ? unknownOutcome(id) : approved(readModel)), seen };
+  return { ...(state.status === 'PENDING' ? unknownOutcome(id) : approved(state)), seen };
 };
 
 /** While the shopper is waited for, and the provider gave the address at the last question (gaps §21). */

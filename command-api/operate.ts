@@ -206,7 +206,7 @@ const callProvider = async (
 ): Promise<Called> => {
   const { paymentId, merchantId, currency } = begun.state;
   const operation = operationOf(begun, operationId);
-  const { amountMinor: amount } = operation;
+  const { amount } = operation;
   let payment = begun;
   const opened = async (reference: string): Promise<void> => {
     const command = { kind: 'open', operationId, reference } as const;

@@ -24,9 +24,9 @@ import type {
   ResolutionCommand,
 } from '../shared/payment/commands.ts';
 import { type Decision, decide } from '../shared/payment/decide.ts';
-import { type PaymentEvent, streamOf } from '../shared/payment/payment-events.ts';
-import { bytesOfPayment } from '../shared/payment/payment-response.ts';
-import { evolve, type Operation, type PaymentState } from '../shared/payment/state.ts';
+import { type PaymentEvent, streamOf } from '../shared/payment/events.ts';
+import { evolve } from '../shared/payment/fold.ts';
+import { bytesOfPayment, type Operation, type PaymentState } from '../shared/payment/state.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { jittered, pause, WIDE_JITTER } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';

@@ -185,7 +185,7 @@ export type ChangeKind = 'capture' | 'void' | 'refund';
 type Change = {
   kind: ChangeKind;
   paymentId: string;
-  amountMinor?: RequestedAmount | undefined;
+  amount?: RequestedAmount | undefined;
   reason?: string | undefined;
 };
 
@@ -243,11 +243,11 @@ const responseNow = (payment: LoadedPayment, { operationId }: Operation): Comman
 export const changeRequestOf = (
   { identities }: Pick<CommandDeps, 'identities'>,
   { merchantId }: Sender,
-  { kind, paymentId, amountMinor, reason }: Change,
+  { kind, paymentId, amount, reason }: Change,
   key: string | undefined,
 ): Recognised =>
   recognisedBy(identities, (by) => {
-    const fields = { amount: amountMinor ?? null, reason: reason ?? null };
+    const fields = { amount: amount ?? null, reason: reason ?? null };
     const fingerprint = by.fingerprintOf({ route: kind, paymentId, ...fields });
     if (key === undefined) return { fingerprint };
     return { fingerprint, keyHash: by.keyHashOf(merchantId, kind, paymentId, key) };

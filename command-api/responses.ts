@@ -1,4 +1,5 @@
 /** Made from the events alone, so that a repeat gets the same bytes (gaps §8). */
+
 import type { FastifyReply } from 'fastify';
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import {
@@ -19,9 +20,9 @@ import {
 } from '../shared/http/request-budget.ts';
 import type {} from '../shared/http/server/app.ts';
 import { NOT_ALLOWED } from '../shared/payment/decide.ts';
-import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
-import { actionBodyOf, bodyOf, failureBodyOf, foldReadModel } from '../shared/payment/response.ts';
-import { isFree, type Operation } from '../shared/payment/state.ts';
+import { foldReadModel } from '../shared/payment/fold.ts';
+import { actionBodyOf, bodyOf, failureBodyOf } from '../shared/payment/response.ts';
+import { isFree, type Operation, type PaymentReadModel } from '../shared/payment/state.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { LoadedPayment } from './payment-log.ts';
 
@@ -96,8 +97,7 @@ export const storedTooLate = (response: CommandResponse, paymentId: string): Com
 };
 
 const readModelAt = (payment: LoadedPayment, revision: number): PaymentReadModel => {
-  const latest = payment.state.readModel;
-  if (latest.revision === revision) return latest;
+  if (payment.state.revision === revision) return payment.state;
   const readModel = foldReadModel(payment.events.slice(0, revision + 1));
   if (readModel === undefined) throw new Error('a payment without events');
   return readModel;
@@ -132,11 +132,10 @@ export const actionRequired = (
 ): CommandResponse => {
   // Another process may have recorded its outcome meanwhile.
   if (operation.ended !== undefined) return responseTo(payment, operation);
-  const { paymentId, readModel } = payment.state;
-  const { revision } = readModel;
+  const { paymentId, revision } = payment.state;
   return {
     status: 202,
-    body: actionBodyOf(readModel, url),
+    body: actionBodyOf(payment.state, url),
     headers: { etag: `"${revision}"`, location: `/api/v1/payments/${paymentId}` },
     seen: { paymentId, revision },
     outcome: 'action_required',
@@ -148,7 +147,7 @@ const declined = (readModel: PaymentReadModel, { kind }: Operation): CommandResp
     const body = JSON.stringify(failureBodyOf(readModel));
     return { status: 402, body, outcome: 'declined' };
   }
-  const failed = readModel.response.transactions.at(-1);
+  const failed = readModel.transactions.at(-1);
   const details = [`the provider declined the ${kind}`];
   if (failed?.failure !== undefined) {
     const { failureCode, providerFailureCode } = failed.failure;
@@ -156,7 +155,7 @@ const declined = (readModel: PaymentReadModel, { kind }: Operation): CommandResp
     if (providerFailureCode !== undefined)
       details.push(`providerFailureCode ${providerFailureCode}`);
   }
-  const body = errorBody(NOT_ALLOWED[kind], details, readModel.response.updatedAt);
+  const body = errorBody(NOT_ALLOWED[kind], details, readModel.updatedAt);
   return { status: 422, body, outcome: 'declined' };
 };
 

@@ -11,8 +11,8 @@ import type {
   RecordedEvent,
 } from '../shared/event-store/port.ts';
 import { numberOf } from '../shared/event-store/scan-log.ts';
-import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
-import { foldReadModel } from '../shared/payment/response.ts';
+import { paymentOf, streamOf } from '../shared/payment/events.ts';
+import { foldReadModel } from '../shared/payment/fold.ts';
 import { WHOLE_FILE } from '../shared/read-models/damage.ts';
 import { contentOf, type DocumentRow, rowOf } from '../shared/read-models/document-row.ts';
 import { documentPages, parkedPayments } from '../shared/read-models/pages.ts';

@@ -1,6 +1,6 @@
 import type { RunningHash } from '../audit/seals/running-hash.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
-import { paymentOf } from '../shared/payment/payment-events.ts';
+import { paymentOf } from '../shared/payment/events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { BackOff } from '../shared/runtime/back-off.ts';
 import type { Logger } from '../shared/runtime/log.ts';

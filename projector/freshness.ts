@@ -5,7 +5,7 @@
  */
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
-import { paymentOf } from '../shared/payment/payment-events.ts';
+import { paymentOf } from '../shared/payment/events.ts';
 
 /** `appending` counts appends under way; the others are revisions, -1 for none. */
 type Tracked = { appending: number; committed: number; applied: number };

@@ -1,4 +1,5 @@
 /** The routes over parked payments (P5); with a token of one merchant, over that merchant's own. */
+
 import { reject } from '../shared/http/errors.ts';
 import { NoParameters } from '../shared/http/fields.ts';
 import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';

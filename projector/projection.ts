@@ -8,9 +8,9 @@ import { isReadable } from '../shared/event-store/codec.ts';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
 import { asPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { EventStore, LogEvent, Position, RecordedEvent } from '../shared/event-store/port.ts';
-import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
-import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
-import { project } from '../shared/payment/response.ts';
+import { paymentOf, streamOf } from '../shared/payment/events.ts';
+import { project } from '../shared/payment/fold.ts';
+import type { PaymentReadModel } from '../shared/payment/state.ts';
 import { DocumentTooLarge } from '../shared/read-models/errors.ts';
 import type {
   Parking,

@@ -4,7 +4,7 @@
  */
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
 import type { CardInput, TokenInput } from '../shared/payment/card.ts';
-import { TWELVE_DIGITS } from '../shared/payment/card-forms.ts';
+import { TWELVE_DIGITS } from '../shared/payment/fields.ts';
 import { digitsHoldCardNumber, holdsKnownCard } from '../shared/runtime/card-numbers.ts';
 import { parseText, textOf } from '../shared/runtime/json.ts';
 import { annotate } from '../shared/runtime/tracing.ts';

@@ -6,8 +6,9 @@ import {
 } from '../shared/event-store/errors.ts';
 import { foldInSlices, isUnreadableOf } from '../shared/event-store/fold-stream.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
-import { streamOf } from '../shared/payment/payment-events.ts';
-import { bodyOf, project } from '../shared/payment/response.ts';
+import { streamOf } from '../shared/payment/events.ts';
+import { project } from '../shared/payment/fold.ts';
+import { bodyOf } from '../shared/payment/response.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
 import { onError } from '../shared/runtime/error-text.ts';

@@ -3,8 +3,7 @@ import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { asPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { PaymentStates } from '../shared/event-store/payment-states.ts';
 import type { LogEvent, RecordedEvent } from '../shared/event-store/port.ts';
-import { isSealEvent } from '../shared/payment/events.ts';
-import { paymentOf } from '../shared/payment/payment-events.ts';
+import { isSealEvent, paymentOf } from '../shared/payment/events.ts';
 import { SEALS_STREAM, type SealEvent } from '../shared/payment/seal-events.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { RelayCheckpoint } from './checkpoint.ts';
@@ -33,7 +32,7 @@ const paymentMessagesOf = async (
 ): Promise<Made> => {
   const event = asPaymentEvent(recorded);
   const readModel = await states.after(event);
-  const { paymentId } = readModel.response;
+  const { paymentId } = readModel;
   const partition = partitionOf(paymentId, partitions.events);
   const number = counters[partition] ?? 0;
   const made = {

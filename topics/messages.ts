@@ -5,12 +5,9 @@
  */
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../shared/event-store/port.ts';
-import {
-  adviceOf,
-  intentsWithoutOutcome,
-  type PaymentReadModel,
-} from '../shared/payment/payment-response.ts';
+import { adviceOf } from '../shared/payment/response.ts';
 import type { SealEvent } from '../shared/payment/seal-events.ts';
+import { intentsWithoutOutcome, type PaymentReadModel } from '../shared/payment/state.ts';
 import { withoutCardNumbers } from '../shared/runtime/card-numbers.ts';
 import { type FeedMessage, SEALS_KEY, type Topic } from './port.ts';
 import {
@@ -28,9 +25,9 @@ const CONTENT_TYPE = 'application/cloudevents+json';
 /** Ten digits, because CloudEvents orders a `sequence` as text. */
 const SEQUENCE_DIGITS = 10;
 
-const ofPayment = ({ merchantId, response }: PaymentReadModel) => ({
+const ofPayment = ({ merchantId, paymentId }: PaymentReadModel) => ({
   source: `/payments/${encodeURIComponent(merchantId.toWellFormed())}`,
-  subject: response.paymentId,
+  subject: paymentId,
 });
 
 /** Percent-encodes all but visible ASCII (CloudEvents, Kafka binding). */
@@ -143,15 +140,13 @@ export const stateMessage = (
   readModel: PaymentReadModel,
   { partition }: { partition: number },
 ): FeedMessage => {
-  const { merchantId, revision, unresolved, response } = readModel;
+  const { transactions, paymentMethod } = readModel;
   const data = publicState.parse({
-    ...response,
-    merchantId,
-    revision,
-    card: response.paymentMethod.card,
-    unresolvedOperations: intentsWithoutOutcome(unresolved).length,
-    transactionCount: response.transactions.length,
-    transactions: response.transactions.slice(-TRANSACTIONS_MAX),
+    ...readModel,
+    card: paymentMethod.card,
+    unresolvedOperations: intentsWithoutOutcome(readModel).length,
+    transactionCount: transactions.length,
+    transactions: transactions.slice(-TRANSACTIONS_MAX),
   });
   const own = { ...ofPayment(readModel), type: 'PaymentState', id: `${event.id}.state` } as const;
   return messageOf('state', partition, event, { ...own, data });

@@ -2,7 +2,7 @@
 import { UnreadableStream } from '../shared/event-store/errors.ts';
 import type { PaymentStates } from '../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent } from '../shared/event-store/port.ts';
-import { paymentOf, streamOf } from '../shared/payment/payment-events.ts';
+import { paymentOf, streamOf } from '../shared/payment/events.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { checkpointHashOf } from '../shared/subscription/subscription.ts';
 import { addEvent, type Batch, batchFrom, isFull } from './batch.ts';

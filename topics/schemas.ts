@@ -8,7 +8,8 @@
  * entry in MESSAGE_VERSIONS, and its old samples stay in test/topics/topic-samples.
  */
 import { z } from 'zod';
-import { type PaymentEventType, paymentSchemas } from '../shared/payment/payment-events.ts';
+import { type PaymentEventType, paymentSchemas } from '../shared/payment/events.ts';
+import { PUBLISHED } from '../shared/payment/fields.ts';
 import { type SealEvent, sealSchemas } from '../shared/payment/seal-events.ts';
 import { PAYMENT_STATUSES } from '../shared/payment/transitions.ts';
 
@@ -42,13 +43,10 @@ const itemSeen = z.object({
   goodsType: item.goodsType,
 });
 
-const { storeId, initiatedBy, externalMerchantId } = details.source.unwrap().shape;
-
 const orderSeen = {
-  merchantReference: details.merchantReference,
-  goodsType: details.goodsType,
+  ...created.details.pick(PUBLISHED).shape,
   productItems: z.array(itemSeen).optional(),
-  source: z.object({ storeId, initiatedBy, externalMerchantId }).optional(),
+  source: z.object(details.source.unwrap().shape).optional(),
   metadata: details.metadata.describe("The merchant's own names and values"),
 };
 

@@ -7,13 +7,10 @@ import {
 } from '../shared/event-store/fold-stream.ts';
 import type { PaymentStates } from '../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, RecordedEvent } from '../shared/event-store/port.ts';
-import {
-  type PaymentEvent,
-  type PaymentEventType,
-  streamOf,
-} from '../shared/payment/payment-events.ts';
-import type { PaymentReadModel } from '../shared/payment/payment-response.ts';
-import { bodyOf, project } from '../shared/payment/response.ts';
+import { type PaymentEvent, type PaymentEventType, streamOf } from '../shared/payment/events.ts';
+import { project } from '../shared/payment/fold.ts';
+import { bodyOf } from '../shared/payment/response.ts';
+import type { PaymentReadModel } from '../shared/payment/state.ts';
 import { onError } from '../shared/runtime/error-text.ts';
 import type { Single } from './delivery/delivery-row.ts';
 import { type Endpoint, endpointStreamOf } from './endpoints/endpoints.ts';
@@ -96,7 +93,7 @@ const message = (
 
 /** `readModel` is the payment right after the event. Undefined for an event that is not sent. */
 export const paymentMessage = (recorded: RecordedPaymentEvent, readModel: PaymentReadModel) => {
-  const type = messageTypeOf(recorded.event, readModel.response);
+  const type = messageTypeOf(recorded.event, readModel);
   if (type === undefined) return undefined;
   const { revision } = recorded;
   return message(type, recorded, `"revision":${revision},"payment":${bodyOf(readModel)}`);

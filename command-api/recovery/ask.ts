@@ -37,7 +37,7 @@ export const questionAbout = (
   { events, state }: Pick<LoadedPayment, 'events' | 'state'>,
   operation: Operation,
 ): OperationQuestion => {
-  const { operationId, amountMinor: amount, kind, provider, reference } = operation;
+  const { operationId, amount, kind, provider, reference } = operation;
   const { authentication, waitsUntil } = operation;
   const { paymentId, merchantId, currency, captureNow } = state;
   const createKind = captureNow ? 'SALE' : 'AUTHORIZE';
@@ -143,14 +143,14 @@ const confirmOne = async (
   const outcome = await ask(deps, payment, operation);
   if (outcome === undefined || outcome === 'at work') return payment;
   const { paymentId } = payment.state;
-  const { operationId, kind, amountMinor, ended } = operation;
+  const { operationId, kind, amount, ended } = operation;
   const command = { kind: 'confirm', operationId, ...outcome } as const;
   const after = await deps.queues.run(paymentId, () =>
     deps.paymentLog.record(payment, command, BY_RECOVERY),
   );
   const { confirmation } = operationOf(after, operationId);
   const said = { recorded: ended?.outcome, provider: outcome.outcome };
-  const fields = { paymentId, operation: kind, operationId, amountMinor, ...said };
+  const fields = { paymentId, operation: kind, operationId, amount, ...said };
   if (confirmation === undefined)
     deps.logger.info(fields, 'the provider confirmed what was resolved by hand');
   else if (operation.confirmation === 'UNCONFIRMED')

@@ -13,7 +13,7 @@ import { questionAbout } from './ask.ts';
 const recordContradiction = async (
   { paymentLog, unresolved, logger }: CommandDeps,
   payment: LoadedPayment,
-  { operationId, kind, amountMinor, ended, confirmation }: Operation,
+  { operationId, kind, amount, ended, confirmation }: Operation,
   said: Approved,
 ): Promise<void> => {
   const { paymentId } = payment.state;
@@ -21,7 +21,7 @@ const recordContradiction = async (
   const command = { kind: 'confirm', operationId, ...said } as const;
   unresolved.add(paymentId, operationId, await paymentLog.record(payment, command, BY_RECOVERY));
   logger.error(
-    { paymentId, operation: kind, operationId, amountMinor, recorded: ended?.outcome },
+    { paymentId, operation: kind, operationId, amount, recorded: ended?.outcome },
     'the provider carried out what is recorded as never carried out; two operators have to resolve it: see payments unresolved',
   );
 };

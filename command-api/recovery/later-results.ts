@@ -6,7 +6,7 @@
 import { OTHER_PROVIDER, type PaymentQuestion } from '../../providers/port.ts';
 import { startBudget } from '../../shared/http/request-budget.ts';
 import type { LaterCommand } from '../../shared/payment/commands.ts';
-import type { PaymentResponse } from '../../shared/payment/payment-response.ts';
+import type { PaymentResponse } from '../../shared/payment/response.ts';
 import { authorizationOf, type PaymentState, providerOf } from '../../shared/payment/state.ts';
 import { foldDamaged } from '../../shared/read-models/fold-damaged.ts';
 import type {
@@ -36,7 +36,7 @@ export const questionAboutPayment = (state: PaymentState): PaymentQuestion => ({
   provider: providerOf(state),
   refunds: state.operations
     .filter((one) => one.kind === 'refund' && one.ended?.outcome === 'APPROVED' && !one.failedLater)
-    .map(({ operationId, amountMinor: amount }) => ({ operationId, amount })),
+    .map(({ operationId, amount }) => ({ operationId, amount })),
   observed: state.observedRefunds
     .filter(({ failedLater }) => !failedLater)
     .map(({ operationId, refundId }) => ({ operationId, refundId })),

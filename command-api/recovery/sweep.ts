@@ -6,7 +6,7 @@
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
-import { type PaymentEvent, paymentOf } from '../../shared/payment/payment-events.ts';
+import { type PaymentEvent, paymentOf } from '../../shared/payment/events.ts';
 import { isIntent, isLater } from '../../shared/payment/transitions.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';

@@ -30,6 +30,7 @@ import {
 /** UNCONFIRMED: resolved by hand. CONTRADICTED: the provider says other than the log (ADR-0099). */
 export const OPERATION_STATES = ['UNRESOLVED', 'UNCONFIRMED', 'CONTRADICTED'] as const;
 
+/** As operators see it: `amountMinor` is the name in their responses. */
 type KnownOperation = {
   paymentId: string;
   merchantId: string;
@@ -75,7 +76,7 @@ const knownOperations = (
       merchantId: payment.state.merchantId,
       operation: one.kind,
       operationId: one.operationId,
-      amountMinor: one.amountMinor,
+      amountMinor: one.amount,
       currency: payment.state.currency,
       state: one.confirmation ?? 'UNRESOLVED',
       since: intentTimeOf(payment, one),

@@ -6,7 +6,7 @@
 
 import type { JsonObject } from '../../shared/http/request.ts';
 import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
-import { CARD_DIGITS_MAX, CARD_DIGITS_MIN } from '../../shared/payment/card-forms.ts';
+import { CARD_DIGITS_MAX, CARD_DIGITS_MIN } from '../../shared/payment/fields.ts';
 import {
   longRuns,
   looksLikeCard,

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { fieldName, REQUIRED } from '../../shared/http/fields.ts';
 import type { JsonObject } from '../../shared/http/request.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
+import { minor } from '../../shared/payment/fields.ts';
 
 /** 25.00 is a sum in dollars more often than 25 cents, so none of these may have a decimal point (gaps §3). */
 export const AMOUNTS = ['amount', 'captureAmount', 'refundAmount'];
@@ -29,7 +30,7 @@ export const givenTwice = (body: JsonObject, repeated: readonly string[]): strin
 
 /** Above 2^53-1 it is for the rules to reject (gaps §3). */
 export const requestedAmount = (amount: number): RequestedAmount =>
-  amount > Number.MAX_SAFE_INTEGER ? 'too large' : amount;
+  amount > Number.MAX_SAFE_INTEGER ? 'too large' : minor(amount);
 
 /** The required leaves of the objects that are required themselves (gaps §3). */
 const CARD_LEAVES = ['number', 'holderName', 'expiryMonth', 'expiryYear'].map(

@@ -34,7 +34,7 @@ import {
 } from './schemas.ts';
 
 export type CreateRequest = {
-  amountMinor: RequestedAmount;
+  amount: RequestedAmount;
   currency: string;
   captureNow: boolean;
   card: CardInput | TokenInput;
@@ -200,7 +200,7 @@ const parseBody = (arrived: Arrived): ParsedCreate => {
   const found = searchTexts(arrived, card, KNOWN_KEYS);
   if (found.details.length > 0) return invalid(...found.details);
   const request = {
-    amountMinor: requestedAmount(amount),
+    amount: requestedAmount(amount),
     currency,
     captureNow,
     card: cardOf(card),

@@ -37,7 +37,7 @@ export const RefundRequest = object({
 }).meta({ id: 'RefundRequest', ...amountOrReason('refundAmount') });
 
 type ChangeRequest = {
-  amountMinor: RequestedAmount | undefined;
+  amount: RequestedAmount | undefined;
   reason?: string | undefined;
 };
 
@@ -64,7 +64,7 @@ const togetherDetails = (name: AmountName, body: JsonObject, fields: ChangeField
 const parserOf =
   (schema: z.ZodType<ChangeFields>, name: AmountName) =>
   (value: unknown, repeated: readonly string[] = []): ParsedChange => {
-    if (value === undefined) return { ok: true, request: { amountMinor: undefined }, texts: [] };
+    if (value === undefined) return { ok: true, request: { amount: undefined }, texts: [] };
     if (!isObject(value)) return invalid(BODY_NOT_OBJECT);
     const twice = givenTwice(value, repeated);
     if (twice.length > 0) return invalid(...twice.map((field) => `${field} stands twice`));
@@ -78,7 +78,7 @@ const parserOf =
     return {
       ok: true,
       request: {
-        amountMinor: amount === undefined ? undefined : requestedAmount(amount),
+        amount: amount === undefined ? undefined : requestedAmount(amount),
         ...(reason && { reason }),
       },
       texts: textsOf(value),
@@ -116,5 +116,5 @@ export const readVoid = (request: FastifyRequest): Read<ChangeContent> => {
   const keyed = parseIdempotencyKey(request.raw.rawHeaders);
   takeText(request);
   if (!keyed.ok) return keyed;
-  return withKey({ ok: true, request: { amountMinor: undefined }, texts: [] }, keyed.key);
+  return withKey({ ok: true, request: { amount: undefined }, texts: [] }, keyed.key);
 };

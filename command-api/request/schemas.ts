@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import {
   currencyCode,
+  givenForms,
   object,
   optionalChoice,
   optionalDateTime,
@@ -25,8 +26,14 @@ import {
   Source,
 } from '../../shared/http/payment-schemas.ts';
 import { CARD_TOKEN } from '../../shared/payment/card.ts';
-import { CARD_NUMBER } from '../../shared/payment/card-forms.ts';
-import { CRYPTOGRAM, ECI, threeDSecure, UUID } from '../../shared/payment/fields.ts';
+import {
+  CARD_NUMBER,
+  CRYPTOGRAM,
+  ECI,
+  paymentDetails,
+  threeDSecure,
+  UUID,
+} from '../../shared/payment/fields.ts';
 import {
   addressKinds,
   holdsControl,
@@ -109,14 +116,23 @@ const PreviousFailure = object({
   timestamp: optionalDateTime(),
 }).meta({ id: 'PreviousFailure' });
 
+/** Texts and choices: each form of the others stands below. */
+const { shape: plainDetails } = paymentDetails.omit({
+  productItems: true,
+  consumer: true,
+  billing: true,
+  shipping: true,
+  previousFailures: true,
+  source: true,
+  metadata: true,
+});
+
 const requestWith = <T extends z.ZodType>(paymentMethod: T) => ({
   amount: positiveInteger(),
   currency: currencyCode(),
   paymentMethod,
   captureNow: optionalFlag(),
-  descriptor: optionalText(),
-  merchantReference: optionalText(),
-  goodsType: optionalChoice(['PHYSICAL', 'DIGITAL', 'MIXED']),
+  ...givenForms(plainDetails),
   productItems: optionalList(ProductItem, PRODUCT_ITEMS_MAX),
   consumer: Consumer.optional(),
   billing: Billing.optional(),

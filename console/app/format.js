@@ -1,7 +1,7 @@
 /** Amounts, times and places, as the command line writes them. */
 
-/** @type {(amountMinor: number, currency: string) => string} 1500 in USD is `15.00 USD` */
-export const money = (amountMinor, currency) => `${(amountMinor / 100).toFixed(2)} ${currency}`;
+/** @type {(amount: number, currency: string) => string} 1500 in USD is `15.00 USD` */
+export const money = (amount, currency) => `${(amount / 100).toFixed(2)} ${currency}`;
 
 /** @type {(text: string) => number | undefined} minor units of a typed amount with at most two decimals */
 export const minorOf = (text) => {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CARD_TOKEN } from '../../shared/payment/card.ts';
-import { CARD_NUMBER } from '../../shared/payment/card-forms.ts';
 import {
+  CARD_NUMBER,
   CRYPTOGRAM,
   failureData,
   maskedCard,

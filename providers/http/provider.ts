@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { CARD_BRANDS } from '../../shared/payment/card-ranges.ts';
+import { CARD_BRANDS } from '../../shared/payment/card.ts';
 import { FAILURE_CODES, type FailureCode } from '../../shared/payment/fields.ts';
 import { currentTraceparent } from '../../shared/runtime/tracing.ts';
 import {

@@ -1,9 +1,8 @@
 /** Decides AUTHORIZE and SALE by card number (gaps §13), all else by money rules. Pure. */
 
-import { maskCard, type TokenCard } from '../../shared/payment/card.ts';
-import { brandOf } from '../../shared/payment/card-ranges.ts';
+import { brandOf, maskCard, type TokenCard } from '../../shared/payment/card.ts';
 import type { LaterResult } from '../../shared/payment/commands.ts';
-import type { FailureCode } from '../../shared/payment/fields.ts';
+import { type FailureCode, type Minor, minor } from '../../shared/payment/fields.ts';
 import { passesLuhn } from '../../shared/runtime/card-numbers.ts';
 import type { OperationOrder, PaymentQuestion } from '../port.ts';
 import { type CardBehaviour, TEST_CARDS } from './test-cards.ts';
@@ -104,7 +103,7 @@ const decideCard = (operation: CardOperation): SimulatedOutcome => {
 };
 
 /** The amount captured elsewhere of an authorization, or refunded of a capture, in minor units. */
-const elsewhereOf = (amount: number): number => Math.min(100, amount);
+const elsewhereOf = (amount: number): Minor => minor(Math.min(100, amount));
 
 const decideCapture = (
   operation: FollowUp,
@@ -189,7 +188,7 @@ export const laterResultsOf = (
   const taken = kind === 'SALE' ? amount : (captured ?? 0);
   const isOpen = nowMs < Date.parse(takenAt ?? '') + DISPUTE_OPEN_MS;
   const id = authorizationId.slice(-26);
-  const about = { kind: 'DISPUTE', disputeId: `dp_${id}`, amount: taken } as const;
+  const about = { kind: 'DISPUTE', disputeId: `dp_${id}`, amount: minor(taken) } as const;
   const dispute = (status: 'OPEN' | 'WON' | 'LOST'): LaterResult[] =>
     taken === 0 ? [] : [{ ...about, reason: 'fraudulent', status }];
   switch (behaviour) {

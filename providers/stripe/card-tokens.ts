@@ -1,4 +1,4 @@
-import { CARD_BRANDS } from '../../shared/payment/card-ranges.ts';
+import { CARD_BRANDS } from '../../shared/payment/card.ts';
 import type { TokenDescription } from '../port.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
 import { objectOf, undecided } from './read.ts';

@@ -1,4 +1,5 @@
 /** A notice is a reason to ask, never the truth; accepted once what Stripe says is recorded. */
+
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';

@@ -7,7 +7,7 @@ const SECONDS_MAX = 253_402_300_799;
 
 const id = (prefix: string) => z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_]{1,60}$`));
 const metadata = z.record(z.string(), z.string()).nullish();
-const amount = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+const amount = z.int().min(0).max(Number.MAX_SAFE_INTEGER).brand<'Minor'>();
 const code = z.string().nullish();
 const optionalNetworkCode = networkCode.optional().catch(undefined);
 const declineCodes = {

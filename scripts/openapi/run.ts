@@ -1,4 +1,5 @@
 /** Sends tables of requests to the embedded service over a new folder, and keeps the responses for the documents. */
+
 import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

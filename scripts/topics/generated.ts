@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { z } from 'zod';
-import { PAYMENT_EVENT_TYPES } from '../../shared/payment/payment-events.ts';
+import { PAYMENT_EVENT_TYPES } from '../../shared/payment/events.ts';
 import { TOPIC_PREFIX_DEFAULT } from '../../shared/runtime/settings/table.ts';
 import { PARTITIONS_DEFAULT, type Topic, topicName } from '../../topics/port.ts';
 import {

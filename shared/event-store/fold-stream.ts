@@ -1,5 +1,4 @@
-import { isPaymentEvent } from '../payment/events.ts';
-import { type PaymentEvent, streamOf } from '../payment/payment-events.ts';
+import { isPaymentEvent, type PaymentEvent, streamOf } from '../payment/events.ts';
 import { jsonFieldsOf } from '../runtime/json.ts';
 import { slicesOf } from '../runtime/scheduling.ts';
 import { beforeIn, formReason, previousReason, revisionReason, storedCheck } from './chain.ts';

@@ -1,5 +1,5 @@
-import { bytesOfReadModel, type PaymentReadModel } from '../payment/payment-response.ts';
-import { project } from '../payment/response.ts';
+import { project } from '../payment/fold.ts';
+import { bytesOfReadModel, type PaymentReadModel } from '../payment/state.ts';
 import { createBoundedMap } from '../runtime/bounded-map.ts';
 import { slicesOf } from '../runtime/scheduling.ts';
 import { UnreadableStream } from './errors.ts';

@@ -164,6 +164,23 @@ export const optionalList = <T extends z.ZodType>(item: T, itemsMax: number) =>
     .meta({ type: ['array', 'null'] })
     .optional();
 
+const given = (stored: z.core.$ZodType): z.ZodType => {
+  if (stored instanceof z.ZodOptional) {
+    const form = stored.unwrap();
+    const isChoice = form instanceof z.ZodEnum;
+    const optional = isChoice ? optionalChoice(form.options as Texts) : optionalText();
+    return stored.description === undefined ? optional : optional.describe(stored.description);
+  }
+  if (stored instanceof z.ZodEnum) return requiredChoice(stored.options as Texts);
+  return stored instanceof z.ZodNumber ? countableInteger() : requiredText();
+};
+
+/** Stored texts, choices and numbers from 1, as a request gives them: in our own words. */
+export const givenForms = <S extends z.core.$ZodShape>(stored: S): S =>
+  Object.fromEntries(
+    Object.entries(stored).map(([field, form]) => [field, given(form)]),
+  ) as unknown as S;
+
 const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
 const NO_CURRENCY = 'must be a valid ISO 4217 code';
 const NOT_CAPITAL = 'must be three capital letters, as in USD';

@@ -1,20 +1,17 @@
 /** A payment's schemas, in the contract's names and order; tests alone check responses by them. */
 import { z } from 'zod';
-import { amountMinor, maskedCard, metadata, threeDSecure } from '../payment/fields.ts';
-import { Failure, paymentResponse } from '../payment/payment-response.ts';
+import { amount, maskedCard, metadata, paymentDetails, threeDSecure } from '../payment/fields.ts';
+import { Failure, paymentResponse } from '../payment/response.ts';
 import { PAYMENT_STATUSES } from '../payment/transitions.ts';
 import { ERROR_CODES } from './errors.ts';
 import {
   choice,
-  countableInteger,
+  givenForms,
   named,
   object,
-  optionalChoice,
   optionalCountry,
   optionalText,
-  requiredChoice,
   requiredObject,
-  requiredText,
 } from './fields.ts';
 
 /** `line1` and `postalCode` are the older names of `street` and `zip`. */
@@ -28,21 +25,13 @@ export const Address = requiredObject({
   postalCode: optionalText().meta({ deprecated: true, writeOnly: true }),
 }).meta({ id: 'Address' });
 
-export const ProductItem = object({
-  id: requiredText(),
-  name: requiredText(),
-  quantity: countableInteger(),
-  unitPrice: countableInteger(),
-  goodsType: requiredChoice(['PHYSICAL', 'DIGITAL']),
-}).meta({ id: 'ProductItem' });
+const { productItems, consumer, source } = paymentDetails.shape;
 
-export const Consumer = object({
-  firstName: requiredText(),
-  lastName: optionalText(),
-  email: requiredText(),
-  phone: optionalText(),
-  ip: optionalText(),
-}).meta({ id: 'Consumer' });
+export const ProductItem = object(givenForms(productItems.unwrap().element.shape)).meta({
+  id: 'ProductItem',
+});
+
+export const Consumer = object(givenForms(consumer.unwrap().shape)).meta({ id: 'Consumer' });
 
 export const Billing = object({ address: Address }).meta({ id: 'Billing' });
 
@@ -52,11 +41,7 @@ export const Shipping = object({
   lastName: optionalText(),
 }).meta({ id: 'Shipping' });
 
-export const Source = object({
-  storeId: requiredText(),
-  initiatedBy: optionalChoice(['CONSUMER', 'MERCHANT']),
-  externalMerchantId: optionalText(),
-}).meta({ id: 'Source' });
+export const Source = object(givenForms(source.unwrap().shape)).meta({ id: 'Source' });
 
 export const Metadata = metadata.meta({
   id: 'Metadata',
@@ -108,7 +93,7 @@ export const PaymentFailureResponse = named('PaymentFailureResponse', {
   paymentId,
   merchantReference,
   metadata: Metadata.optional(),
-  amount: amountMinor,
+  amount,
   currency,
   status: z.enum(['FAILED']),
   failure: Failure,

@@ -1,8 +1,8 @@
 /** Commands to a payment. Deciding stays pure: ids arrive in them; they hold the masked card. */
-import type { CardBrand } from './card-ranges.ts';
-import type { FailureData, Resolution } from './fields.ts';
-import type { EventData } from './payment-events.ts';
-import type { Dispute } from './payment-response.ts';
+import type { CardBrand } from './card.ts';
+import type { EventData } from './events.ts';
+import type { FailureData, Minor, Resolution } from './fields.ts';
+import type { Dispute } from './response.ts';
 import type { Recognised } from './state.ts';
 
 /**
@@ -12,12 +12,12 @@ import type { Recognised } from './state.ts';
 export type LaterResult =
   | { kind: 'AUTHORIZATION_EXPIRED' }
   /** Captured or canceled elsewhere, under no operation id of ours (gaps §15). */
-  | { kind: 'CAPTURE_OBSERVED'; reference: string; amount: number }
+  | { kind: 'CAPTURE_OBSERVED'; reference: string; amount: Minor }
   | { kind: 'VOID_OBSERVED'; reference: string }
   /** The id of one of our refunds. */
   | ({ kind: 'REFUND_FAILED'; operationId: string } & FailureData)
   /** Made elsewhere, under no operation id of ours. */
-  | { kind: 'REFUND_OBSERVED'; refundId: string; amount: number }
+  | { kind: 'REFUND_OBSERVED'; refundId: string; amount: Minor }
   | ({ kind: 'DISPUTE'; disputeId: string } & Pick<Dispute, 'amount' | 'reason' | 'status'>);
 
 /**
@@ -35,12 +35,13 @@ export type FinalOutcomeDetails =
   | { outcome: 'NOT_SENT' }
   | { outcome: 'FENCED' };
 
-/** An integer of minor units, from 1; 'too large' for one above 2^53-1 (gaps §3). */
-export type RequestedAmount = number | 'too large';
+/** From 1; 'too large' for one above 2^53-1 (gaps §3). */
+export type RequestedAmount = Minor | 'too large';
 
 /** What a merchant may do (gaps §3); `acceptedBrands` absent means all, unknown ones too. */
 export type MerchantRules = {
-  maxAmountMinor: number;
+  /** Minor units. */
+  maxAmount: number;
   acceptedBrands?: readonly CardBrand[] | undefined;
   /** A merchantReference names one payment that is not FAILED (gaps §8). */
   uniqueReferences?: boolean;
@@ -56,7 +57,7 @@ export type CreateCommand = ToProvider &
   Recognised &
   Omit<EventData<'PaymentCreated'>, 'amount' | 'provider'> & {
     kind: 'create';
-    amountMinor: RequestedAmount;
+    amount: RequestedAmount;
     /** Of the card number, whatever brand the request names. */
     numberBrand: CardBrand | undefined;
     rules: MerchantRules;
@@ -67,7 +68,7 @@ export type ChangeCommand = ToProvider &
   Recognised & {
     kind: 'capture' | 'void' | 'refund';
     operationId: string;
-    amountMinor?: RequestedAmount | undefined;
+    amount?: RequestedAmount | undefined;
     reason?: string | undefined;
     /** Its create and those that failed included (gaps §18). */
     operationsMax: number;

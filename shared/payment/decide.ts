@@ -1,22 +1,29 @@
 /**
  * The rules: which events a command leads to in a state, or why it is refused. Pure and total: every
  * pair has one decision (test/payment/decide-table.ts). An operation id that the state knows yields no
- * events, so every command is safe to repeat.
+ * events, so every command is safe to repeat; no events also mean that the state has something better.
  */
 import type {
   AuthenticateCommand,
   ChangeCommand,
   Command,
+  ConfirmCommand,
   CreateCommand,
+  LaterCommand,
   OpenCommand,
   RecordCommand,
+  ResolveCommand,
 } from './commands.ts';
-import { decideLater } from './decide-later.ts';
-import { confirmOutcome, outcomeEvents, resolveByHand } from './decide-outcome.ts';
-import type { PaymentEvent } from './payment-events.ts';
+import type { PaymentEvent } from './events.ts';
+import { type Minor, minor } from './fields.ts';
+import { givenFailure } from './response.ts';
 import {
+  amountOfRefund,
+  createOf,
   isFree,
+  isNeverCarriedOut,
   isOtherProvider,
+  leftOfCapture,
   type Operation,
   operationUnder,
   type PaymentState,
@@ -110,11 +117,11 @@ export const hasReachedCeiling = (
 ): boolean => state.operations.length >= operationsMax;
 
 const brokenRules = (command: CreateCommand): string[] => {
-  const { maxAmountMinor, acceptedBrands } = command.rules;
-  const { amountMinor, currency, numberBrand } = command;
+  const { maxAmount, acceptedBrands } = command.rules;
+  const { amount, currency, numberBrand } = command;
   const details: string[] = [];
-  if (amountMinor === 'too large' || amountMinor > maxAmountMinor)
-    details.push(`amount must not exceed ${maxAmountMinor}`);
+  if (amount === 'too large' || amount > maxAmount)
+    details.push(`amount must not exceed ${maxAmount}`);
   if (currency !== 'USD') details.push('currency must be USD');
   if (acceptedBrands !== undefined && !acceptedBrands.some((brand) => brand === numberBrand))
     details.push(`paymentMethod.card must be one of ${acceptedBrands.join(', ')}`);
@@ -126,12 +133,12 @@ const create = (state: PaymentState | undefined, command: CreateCommand): Decisi
   if (state !== undefined)
     return state.operations[0]?.operationId === operationId ? eventsOf() : { kind: 'exists' };
   const broken = brokenRules(command);
-  const { amountMinor } = command;
-  if (broken.length > 0 || amountMinor === 'too large')
+  const { amount } = command;
+  if (broken.length > 0 || amount === 'too large')
     return refused('BUSINESS_RULE_VIOLATION', ...broken);
   const { currency, paymentId, merchantId, captureNow, card, identity } = command;
   const { details, authentication } = command;
-  const operation = { operationId, amount: amountMinor, currency };
+  const operation = { operationId, amount, currency };
   const payment = { paymentId, merchantId, captureNow, card, details, authentication };
   const [provider] = command.providers;
   return eventsOf({
@@ -152,7 +159,7 @@ const intent = (
   type: 'PaymentCaptureRequested' | 'PaymentVoidRequested' | 'PaymentRefundRequested',
   state: PaymentState,
   command: ChangeCommand,
-  amount: number,
+  amount: Minor,
 ): Decision => {
   const { operationId, identity, reason, providers } = command;
   const madeAt = providerOf(state);
@@ -168,13 +175,13 @@ const notAuthorized = (kind: 'capture' | 'void', done: string, status: string): 
 const capture = (state: PaymentState, command: ChangeCommand): Decision => {
   const { status, authorizedAmount } = state;
   if (status !== 'AUTHORIZED') return notAuthorized('capture', 'captured', status);
-  const { amountMinor = authorizedAmount } = command;
-  if (amountMinor === 'too large' || amountMinor > authorizedAmount)
+  const { amount = authorizedAmount } = command;
+  if (amount === 'too large' || amount > authorizedAmount)
     return refused(
       'CAPTURE_NOT_ALLOWED',
       `captureAmount must not exceed the authorized amount of ${authorizedAmount}`,
     );
-  return intent('PaymentCaptureRequested', state, command, amountMinor);
+  return intent('PaymentCaptureRequested', state, command, amount);
 };
 
 const voidPayment = (state: PaymentState, command: ChangeCommand): Decision => {
@@ -195,17 +202,17 @@ const refund = (state: PaymentState, command: ChangeCommand): Decision => {
     return refused('REFUND_NOT_ALLOWED', 'the payment is disputed');
   // No over-refund: captured, less what was refunded, is being refunded, or was lost in a dispute.
   const left = state.refundableAmount;
-  const amountMinor = command.amountMinor ?? left;
-  if (amountMinor === 'too large' || amountMinor > left || amountMinor < 1)
+  const amount = command.amount ?? left;
+  if (amount === 'too large' || amount > left || amount < 1)
     return refused('REFUND_NOT_ALLOWED', `refundAmount must not exceed the ${left} left to refund`);
-  return intent('PaymentRefundRequested', state, command, amountMinor);
+  return intent('PaymentRefundRequested', state, command, amount);
 };
 
 const CHANGES = { capture, void: voidPayment, refund };
 
 const open = (
   { currency }: PaymentState,
-  { kind, ended, amountMinor: amount, reference }: Operation,
+  { kind, ended, amount, reference }: Operation,
   { operationId, reference: providerReference }: OpenCommand,
 ): Decision => {
   if (kind !== 'create') throw new Error(`a provider opens nothing for a ${kind}`);
@@ -217,7 +224,7 @@ const open = (
 /** The shopper has the time that was said first. */
 const authenticate = (
   { currency }: PaymentState,
-  { kind, ended, amountMinor: amount, waitsUntil }: Operation,
+  { kind, ended, amount, waitsUntil }: Operation,
   { operationId, expiresAt }: AuthenticateCommand,
 ): Decision => {
   if (kind !== 'create') throw new Error(`no shopper is needed for a ${kind}`);
@@ -231,4 +238,180 @@ const record = (state: PaymentState, operation: Operation, command: RecordComman
   const isStale = command.outcome === 'FENCED' && operation.reference !== command.judgedReference;
   if (operation.ended !== undefined || isStale) return eventsOf();
   return eventsOf(...outcomeEvents(state, operation, command));
+};
+
+const DECLINED_EVENTS = {
+  create: 'PaymentFailed',
+  capture: 'PaymentCaptureDeclined',
+  void: 'PaymentVoidDeclined',
+  refund: 'PaymentRefundDeclined',
+} as const;
+
+/** Undefined for none: no event has an amount of 0. */
+const restOf = (authorized: Minor, captured: Minor): Minor | undefined =>
+  captured === authorized ? undefined : minor(authorized - captured);
+
+/** One, or two for an approved sale. */
+export const outcomeEvents = (
+  { currency, captureNow, authorizedAmount }: PaymentState,
+  { kind, operationId, amount, waitsUntil }: Operation,
+  command: RecordCommand,
+): PaymentEvent[] => {
+  const { outcome, resolution } = command;
+  if (outcome !== 'APPROVED') {
+    // A fence ends the time of a shopper who did not come (gaps §21).
+    const failureCode =
+      waitsUntil === undefined ? 'PROVIDER_UNAVAILABLE' : 'AUTHENTICATION_REQUIRED';
+    const failure = givenFailure(outcome === 'DECLINED' ? command : { failureCode });
+    const data = { operationId, amount, currency, ...failure, outcome, resolution };
+    return [{ type: DECLINED_EVENTS[kind], data }];
+  }
+  const { providerReference, authorizationExpiresAt } = command;
+  const data = { operationId, amount, currency, providerReference, resolution };
+  switch (kind) {
+    case 'create':
+      if (!captureNow)
+        return [{ type: 'PaymentAuthorized', data: { ...data, authorizationExpiresAt } }];
+      return [
+        { type: 'PaymentAuthorized', data },
+        { type: 'PaymentCaptured', data },
+      ];
+    case 'capture': {
+      const releasedAmount = restOf(authorizedAmount, amount);
+      return [{ type: 'PaymentCaptured', data: { ...data, releasedAmount } }];
+    }
+    case 'void':
+      return [{ type: 'PaymentVoided', data }];
+    case 'refund':
+      return [{ type: 'PaymentRefunded', data }];
+  }
+};
+
+export const APPROVAL_MS_MAX = 86_400_000;
+
+/** Two persons are told apart by the `sub` of a token without outer spaces and invisible characters. */
+export const personOf = (subject: string): string =>
+  subject
+    .replace(/\p{Cf}/gu, '')
+    .normalize('NFC')
+    .trim();
+
+/** Records an operator's request, then the outcome as soon as another operator requests the same. */
+export const resolveByHand = (
+  state: PaymentState,
+  operation: Operation,
+  { outcome, evidence, withoutFence, actor, atMs }: ResolveCommand,
+): PaymentEvent[] => {
+  const { operationId, amount, ended, confirmation, resolutionRequest } = operation;
+  if (ended !== undefined && confirmation !== 'CONTRADICTED') return [];
+  const about = { operationId, amount, currency: state.currency, outcome };
+  const isRequested =
+    resolutionRequest?.outcome === outcome &&
+    (resolutionRequest.withoutFence ?? false) === withoutFence &&
+    atMs - Date.parse(resolutionRequest.requestedAt) <= APPROVAL_MS_MAX;
+  const fence = withoutFence || undefined;
+  if (!isRequested) {
+    const data = { ...about, evidence, withoutFence: fence, requestedBy: actor };
+    return [{ type: 'PaymentResolutionRequested', data }];
+  }
+  const { requestedBy, evidence: requestEvidence } = resolutionRequest;
+  if (personOf(requestedBy) === personOf(actor)) return [];
+  const resolution = { evidence, requestedBy, requestEvidence, withoutFence: fence };
+  if (ended !== undefined)
+    return [{ type: 'PaymentOutcomeConfirmed', data: { ...about, resolution } }];
+  // An operator knows no reason of a decline.
+  const details =
+    outcome === 'APPROVED' ? { outcome } : { outcome, failureCode: 'UNKNOWN_DECLINE' as const };
+  return outcomeEvents(state, operation, { kind: 'record', operationId, ...details, resolution });
+};
+
+/** What the provider says of an operation that two operators resolved. */
+export const confirmOutcome = (
+  { currency }: PaymentState,
+  operation: Operation,
+  command: ConfirmCommand,
+): PaymentEvent[] => {
+  const { operationId, amount, ended, confirmation, contradictionEnded } = operation;
+  if (ended === undefined || contradictionEnded) return [];
+  // The provider gave this outcome itself.
+  if (confirmation === undefined && !isNeverCarriedOut(operation)) return [];
+  // NOT_SENT is a call's outcome, never the response to a question.
+  const outcome = command.outcome === 'NOT_SENT' ? 'FENCED' : command.outcome;
+  const providerReference = 'providerReference' in command ? command.providerReference : undefined;
+  const data = { operationId, amount, currency, outcome, providerReference };
+  // A decline and a fence both say that no money moved.
+  if ((ended.outcome === 'APPROVED') === (outcome === 'APPROVED'))
+    return confirmation === undefined ? [] : [{ type: 'PaymentOutcomeConfirmed', data }];
+  return confirmation === 'CONTRADICTED' ? [] : [{ type: 'PaymentOutcomeContradicted', data }];
+};
+
+/** An operation without an outcome may have come before what is said: its outcome decides. */
+const isHeld = (state: PaymentState): boolean =>
+  state.status === 'AUTHORIZED' && unresolvedOperations(state).length === 0;
+
+const hasCaptured = ({ status }: PaymentState): boolean =>
+  status === 'CAPTURED' || status === 'REFUNDED';
+
+/** None where the result is recorded already, or cannot be recorded now. */
+export const decideLater = (
+  state: PaymentState,
+  { operationId, result }: LaterCommand,
+): PaymentEvent[] => {
+  const { currency, authorizedAmount } = state;
+  const create = createOf(state);
+  const authorization = { operationId: create.operationId, amount: authorizedAmount, currency };
+  switch (result.kind) {
+    case 'AUTHORIZATION_EXPIRING': {
+      const { authorizationExpiresAt: expiresAt } = state;
+      if (!isHeld(state) || create.noticedExpiring || expiresAt === undefined) return [];
+      return [{ type: 'PaymentAuthorizationExpiring', data: { ...authorization, expiresAt } }];
+    }
+    case 'AUTHORIZATION_EXPIRED':
+      return isHeld(state) ? [{ type: 'PaymentAuthorizationExpired', data: authorization }] : [];
+    case 'CAPTURE_OBSERVED': {
+      const { reference: providerReference, amount } = result;
+      // A capture of more than was authorized cannot be: reconcile shows it.
+      if (!isHeld(state) || amount > authorizedAmount) return [];
+      const releasedAmount = restOf(authorizedAmount, amount);
+      const data = { operationId, amount, currency, providerReference, releasedAmount };
+      return [{ type: 'PaymentCaptureObserved', data }];
+    }
+    case 'VOID_OBSERVED': {
+      if (!isHeld(state)) return [];
+      const data = { ...authorization, operationId, providerReference: result.reference };
+      return [{ type: 'PaymentVoidObserved', data }];
+    }
+    case 'REFUND_FAILED': {
+      const amount = amountOfRefund(state, result.operationId);
+      if (amount === undefined) return [];
+      const failed = { operationId: result.operationId, amount, currency };
+      return [{ type: 'PaymentRefundFailed', data: { ...failed, ...givenFailure(result) } }];
+    }
+    case 'REFUND_OBSERVED': {
+      const { refundId, amount } = result;
+      const isKnown = state.observedRefunds.some((o) => o.refundId === refundId);
+      // A refund of more than is left cannot be: reconcile shows it.
+      const isTooMuch = amount > leftOfCapture(state);
+      if (!hasCaptured(state) || isKnown || isTooMuch) return [];
+      return [{ type: 'PaymentRefundObserved', data: { operationId, amount, currency, refundId } }];
+    }
+    case 'DISPUTE':
+      return disputed(state, result);
+  }
+};
+
+const disputed = (
+  state: PaymentState,
+  { disputeId, amount, reason, status }: Extract<LaterCommand['result'], { kind: 'DISPUTE' }>,
+): PaymentEvent[] => {
+  if (!hasCaptured(state)) return [];
+  const { operationId } = createOf(state);
+  const known = state.disputes?.find(({ id }) => id === disputeId);
+  const about = { operationId, amount: known?.amount ?? amount, currency: state.currency };
+  const opened: PaymentEvent = { type: 'PaymentDisputed', data: { ...about, disputeId, reason } };
+  const events = known === undefined ? [opened] : [];
+  // A closed dispute stays closed, because an older notice may come late; but an appeal may be won.
+  const isOver = known?.status === 'WON' || (known?.status === 'LOST' && status === 'LOST');
+  if (status === 'OPEN' || isOver) return events;
+  return [...events, { type: 'PaymentDisputeClosed', data: { ...about, disputeId, status } }];
 };

@@ -1,9 +1,161 @@
+/**
+ * The events of a payment's stream (gaps §6), and all events by type. Type names and field names are stored
+ * forms: never renamed, only added to or upcast. Amounts are minor units, from 1. No schema has a field for
+ * a card number or a CVV, and every schema is strict, so none can be stored.
+ */
 import { z } from 'zod';
 import { type AuditLogEvent, auditSchemas } from './audit-events.ts';
-import { type EventsOf, operation, paymentId, text } from './fields.ts';
-import { type PaymentEvent, paymentSchemas } from './payment-events.ts';
+import {
+  amount,
+  type EventsOf,
+  failureData,
+  identity,
+  maskedCard,
+  operation,
+  optionalText,
+  paymentDetails,
+  paymentId,
+  providerCode,
+  resolution,
+  text,
+  utcTime,
+} from './fields.ts';
+
 import { type SealEvent, sealSchemas } from './seal-events.ts';
 import { type WebhookEvent, webhookSchemas } from './webhook-events.ts';
+
+/** As utcTime: the published schema has this text. */
+const UTC = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$/;
+
+const ended = { ...operation, resolution: resolution.optional() };
+const decline = {
+  ...ended,
+  ...failureData.shape,
+  /** NOT_SENT and FENCED: proven never carried out, so the idempotency key is free again (gaps §7, §8). */
+  outcome: z.enum(['DECLINED', 'NOT_SENT', 'FENCED']),
+};
+const approval = { ...ended, providerReference: providerCode.optional() };
+/** As `http:pay.example/v1` (ADR-0247). Older events lack it: any provider that is set is asked. */
+const provider = text.optional();
+const requested = { ...operation, identity, provider, reason: optionalText };
+const providerOutcome = z.enum(['APPROVED', 'DECLINED', 'FENCED']);
+
+/** The schema of each event's data at its current version; strict, for encoding. */
+export const paymentSchemas = {
+  /** The intent to authorize or sell; stored before the provider is called, like each intent below. */
+  PaymentCreated: z.strictObject({
+    ...operation,
+    paymentId,
+    merchantId: text,
+    captureNow: z.boolean(),
+    card: maskedCard,
+    details: paymentDetails,
+    /** The merchant can send the shopper to the provider (gaps §21). */
+    authentication: z.literal(true).optional(),
+    identity,
+    provider,
+  }),
+  /**
+   * The provider has opened something to authorize or sell on, and calls it `providerReference`; stored
+   * before the provider is told to move money, so an operation without this event never moved any.
+   */
+  PaymentProviderOpened: z.strictObject({ ...operation, providerReference: providerCode }),
+  /**
+   * The provider wants the shopper of a create, and waits until `expiresAt` (gaps §21); no money has
+   * moved. The address of its page holds a secret, and is in no event.
+   */
+  PaymentAuthenticationRequested: z.strictObject({
+    ...operation,
+    expiresAt: z.string().regex(UTC),
+  }),
+  /** `authorizationExpiresAt` where the provider tells it; UTC, with milliseconds. */
+  PaymentAuthorized: z.strictObject({
+    ...approval,
+    authorizationExpiresAt: utcTime.optional(),
+  }),
+  /** `releasedAmount` is what a partial capture gave back. */
+  PaymentCaptured: z.strictObject({ ...approval, releasedAmount: amount.optional() }),
+  /** `amount` is the authorized amount. */
+  PaymentVoided: z.strictObject(approval),
+  PaymentRefunded: z.strictObject(approval),
+  /** Final. */
+  PaymentFailed: z.strictObject(decline),
+  PaymentCaptureRequested: z.strictObject(requested),
+  PaymentVoidRequested: z.strictObject(requested),
+  /** `amount` is reserved from here on. */
+  PaymentRefundRequested: z.strictObject(requested),
+  PaymentCaptureDeclined: z.strictObject(decline),
+  PaymentVoidDeclined: z.strictObject(decline),
+  /** The reservation is released. */
+  PaymentRefundDeclined: z.strictObject(decline),
+  /** Noticed by this service, once, up to 48 h before `expiresAt` (gaps §24); nothing changes by it. */
+  PaymentAuthorizationExpiring: z.strictObject({
+    ...operation,
+    expiresAt: utcTime,
+  }),
+  /** `operationId` is the create's, `amount` all of it. */
+  PaymentAuthorizationExpired: z.strictObject(operation),
+  /**
+   * Captured elsewhere, as in the provider's dashboard. The operation id is its own here; the provider
+   * calls what it was made on `providerReference`. `releasedAmount` as in PaymentCaptured.
+   */
+  PaymentCaptureObserved: z.strictObject({
+    ...operation,
+    providerReference: providerCode,
+    releasedAmount: amount.optional(),
+  }),
+  /** Canceled elsewhere; `amount` is the authorized amount. */
+  PaymentVoidObserved: z.strictObject({ ...operation, providerReference: providerCode }),
+  /** A refund that was approved bounced: its `amount` is refundable again. */
+  PaymentRefundFailed: z.strictObject({ ...operation, ...failureData.shape }),
+  /** A refund was made elsewhere; the provider calls it `refundId`, the operation id is its own here. */
+  PaymentRefundObserved: z.strictObject({ ...operation, refundId: providerCode }),
+  /** `operationId` is the create's. */
+  PaymentDisputed: z.strictObject({ ...operation, disputeId: providerCode, reason: providerCode }),
+  /** WON by the merchant, or LOST. */
+  PaymentDisputeClosed: z.strictObject({
+    ...operation,
+    disputeId: providerCode,
+    status: z.enum(['WON', 'LOST']),
+  }),
+  /**
+   * An operator requested a resolution by hand; nothing is recorded until another operator requests the
+   * same (gaps §16). On a contradicted operation: that the contradiction be ended (ADR-0099).
+   */
+  PaymentResolutionRequested: z.strictObject({
+    ...operation,
+    outcome: z.enum(['APPROVED', 'DECLINED']),
+    evidence: resolution.shape.evidence,
+    withoutFence: z.literal(true).optional(),
+    requestedBy: text,
+  }),
+  /**
+   * The provider says the same as two operators, or, with `resolution`, two operators ended a
+   * contradiction. The provider is not asked about the operation any more.
+   */
+  PaymentOutcomeConfirmed: z.strictObject({ ...approval, outcome: providerOutcome }),
+  /** The provider says other than the operators. Nothing is rewritten (gaps §16). */
+  PaymentOutcomeContradicted: z.strictObject({
+    ...operation,
+    outcome: providerOutcome,
+    providerReference: providerCode.optional(),
+  }),
+} as const;
+
+export type PaymentEventType = keyof typeof paymentSchemas;
+/** Every event type, in the order of its first appearance in a payment's life. */
+export const PAYMENT_EVENT_TYPES = Object.keys(paymentSchemas) as PaymentEventType[];
+
+export type EventData<T extends PaymentEventType> = z.infer<(typeof paymentSchemas)[T]>;
+
+export type PaymentEvent = EventsOf<typeof paymentSchemas>;
+
+/** An event with its revision, from 0, and its time. */
+export type PlacedEvent = { revision: number; time: string; event: PaymentEvent };
+
+export const streamOf = (paymentId: string): string => `payment-${paymentId}`;
+export const paymentOf = (stream: string): string | undefined =>
+  stream.startsWith('payment-') ? stream.slice('payment-'.length) : undefined;
 
 /** Which payment a merchant's reference names (gaps §8). Names of types and fields are stored forms. */
 const claimSchemas = {

@@ -1,13 +1,25 @@
 /** Each field of a payment once: as events have it, and what else shows or sends it follows. */
 import { z } from 'zod';
-import { WITHOUT_TWELVE_DIGITS } from './card-forms.ts';
 
 /** Every id that comes from outside is checked against it. */
 export const PAYMENT_ID = /^[A-Za-z0-9_-]{1,32}$/;
 
+/** The forms of card numbers (gaps §3). */
+export const CARD_DIGITS_MIN = 12;
+export const CARD_DIGITS_MAX = 19;
+export const CARD_NUMBER = /^[0-9]{12,19}$/;
+
+/** Long enough for a card number (gaps §4). */
+export const TWELVE_DIGITS = /[0-9]{12}/;
+export const WITHOUT_TWELVE_DIGITS = /^(?![\s\S]*[0-9]{12})/;
+
 export const text = z.string().min(1).max(255);
-/** In minor units. */
-export const amountMinor = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
+const countable = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
+/** An integer of minor units of its currency: 2500 is 25.00 USD. */
+export const amount = countable.brand<'Minor'>();
+export type Minor = z.infer<typeof amount>;
+/** For what is computed of amounts. */
+export const minor = (units: number): Minor => units as Minor;
 /** A moment in the form of the events' times. */
 export const utcTime = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 export const paymentId = z.string().regex(PAYMENT_ID);
@@ -22,7 +34,7 @@ export type RequestIdentity = z.infer<typeof identity>;
 /** The operation that an event was made for, and its amount. */
 export const operation = {
   operationId: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
-  amount: amountMinor,
+  amount,
   currency: z.string().regex(/^[A-Z]{3}$/),
 };
 
@@ -82,18 +94,21 @@ export const METADATA_NAME = /^(?!__proto__$)[A-Za-z0-9_-]{1,40}$/;
 /** The merchant's own names and values (gaps §22). */
 export const metadata = z.record(z.string().regex(METADATA_NAME), z.string().max(255));
 
-/** The parts of a create request that a payment keeps, apart from amount and card. */
+/**
+ * The parts of a create request that a payment keeps, apart from amount and card. Each field that is listed
+ * here may stand in a request, is stored in PaymentCreated, and is shown; topics carry those of PUBLISHED.
+ */
 export const paymentDetails = z.strictObject({
+  descriptor: optionalText.describe("The text on the shopper's bank statement."),
   merchantReference: text.optional(),
-  descriptor: optionalText,
   goodsType: goodsType.optional(),
   productItems: z
     .array(
       z.strictObject({
         id: text,
         name: text,
-        quantity: amountMinor,
-        unitPrice: amountMinor,
+        quantity: countable,
+        unitPrice: countable,
         goodsType: z.enum(['PHYSICAL', 'DIGITAL']),
       }),
     )
@@ -134,6 +149,15 @@ export const paymentDetails = z.strictObject({
   metadata: metadata.optional(),
 });
 export type PaymentDetails = z.infer<typeof paymentDetails>;
+
+/** What topics carry of them (ADR-0050): nothing of a person, and no free text that a person typed. */
+export const PUBLISHED = {
+  merchantReference: true,
+  goodsType: true,
+  productItems: true,
+  source: true,
+  metadata: true,
+} as const;
 
 /** The electronic commerce indicator: what the authentication came to. */
 export const ECI = /^[0-9]{2}$/;

@@ -1,130 +1,29 @@
-/** The state that the rules decide on, its fold, and the questions that they ask of it. */
+/** The state of a payment, and the questions that the rules ask of it. */
+import type { EventData } from './events.ts';
+import { type Minor, minor, type RequestIdentity } from './fields.ts';
+import type { PaymentResponse } from './response.ts';
+import type { Confirmation } from './transitions.ts';
 
-import type { RequestIdentity } from './fields.ts';
-import type { EventData, PlacedEvent } from './payment-events.ts';
-import type { PaymentReadModel, PaymentResponse } from './payment-response.ts';
-import { noteMisfit, project, requireFit, withoutIntent } from './response.ts';
-import {
-  type Confirmation,
-  type IntentEvent,
-  isIntent,
-  isLater,
-  isNote,
-  type NoteEvent,
-  type OutcomeEvent,
-} from './transitions.ts';
-
-/** `state` is undefined at first. Throws Error where the event cannot follow: the stream is damaged. */
-export const evolve = (state: PaymentState | undefined, next: PlacedEvent): PaymentState => {
-  const { event } = next;
-  const readModel = project(state?.readModel, next);
-  if (event.type === 'PaymentRefundFailed' && state !== undefined)
-    requireFit(event, amountOfRefund(state, event.data.operationId) === event.data.amount);
-  return {
-    ...readModel.response,
-    merchantId: readModel.merchantId,
-    readModel,
-    operations: operationsAfter(state?.operations ?? [], next, readModel),
-    observedRefunds: observedAfter(state?.observedRefunds ?? [], event),
-  };
+/** One payment in the read models: its response, and what the next event needs. */
+export type PaymentReadModel = PaymentResponse & {
+  merchantId: string;
+  /** Of the last event in it, from 0. */
+  revision: number;
+  /**
+   * Recovery asks the provider about these, oldest first: intents that have no outcome yet, with the
+   * intent's time, and with `confirmation` operations that were resolved by hand and that the provider
+   * has not confirmed, with the outcome's time.
+   */
+  unresolved: UnresolvedIntent[];
 };
 
-/** Undefined for an empty stream. Throws as `evolve` does. */
-export const foldState = (events: Iterable<PlacedEvent>): PaymentState | undefined => {
-  let state: PaymentState | undefined;
-  for (const event of events) state = evolve(state, event);
-  return state;
-};
-
-/** The operations after an event that fits the read model. */
-const operationsAfter = (
-  operations: Operation[],
-  { event, revision, time }: PlacedEvent,
-  { unresolved }: PaymentReadModel,
-): Operation[] => {
-  if (isIntent(event)) return [...operations, begun(event, revision)];
-  const { operationId } = event.data;
-  if (event.type === 'PaymentAuthorizationExpiring')
-    return operations.map(marking(operationId, 'noticedExpiring'));
-  if (event.type === 'PaymentRefundFailed')
-    return operations.map(marking(operationId, 'failedLater'));
-  if (isLater(event)) return operations;
-  // From the end: an outcome mostly follows its intent soon, and there can be thousands of refunds.
-  const at = operations.findLastIndex((o) => o.operationId === operationId);
-  const known = operations[at];
-  const confirmation = unresolved.find((o) => o.operationId === operationId)?.confirmation;
-  if (isNote(event)) {
-    // A read model does not tell an operation from a refund that was made elsewhere.
-    if (known === undefined) throw noteMisfit(event);
-    return operations.with(at, { ...noted(known, event, time), confirmation });
-  }
-  // The one outcome without an unresolved intent is a sale's capture, which belongs to the create.
-  if (known === undefined || (known.ended !== undefined && at > 0)) throw withoutIntent(event);
-  return operations.with(at, { ...ended(known, event, revision), confirmation });
-};
-
-const KINDS: Record<IntentEvent['type'], OperationKind> = {
-  PaymentCreated: 'create',
-  PaymentCaptureRequested: 'capture',
-  PaymentVoidRequested: 'void',
-  PaymentRefundRequested: 'refund',
-};
-
-const begun = ({ type, data }: IntentEvent, requestedAt: number): Operation => {
-  const { operationId, amount: amountMinor, identity, provider } = data;
-  const operation = { operationId, amountMinor, identity, requestedAt, provider };
-  const mayAsk = 'authentication' in data && data.authentication === true;
-  return { kind: KINDS[type], ...operation, ...(mayAsk && { authentication: true }) };
-};
-
-const ended = (
-  operation: Operation,
-  { type, data }: OutcomeEvent,
-  revision: number,
-): Operation => ({
-  ...operation,
-  ...(type === 'PaymentAuthorized' &&
-    data.providerReference !== undefined && { reference: data.providerReference }),
-  // The outcome says what was refunded, so that a refund which bounces takes just that back (L5).
-  amountMinor: data.amount,
-  ended: { outcome: 'outcome' in data ? data.outcome : 'APPROVED', revision },
-  resolutionRequest: undefined,
-});
-
-const noted = (operation: Operation, { type, data }: NoteEvent, time: string): Operation => {
-  switch (type) {
-    case 'PaymentProviderOpened':
-      return { ...operation, reference: data.providerReference };
-    case 'PaymentAuthenticationRequested':
-      return { ...operation, authentication: true, waitsUntil: data.expiresAt };
-    case 'PaymentResolutionRequested': {
-      const { outcome, evidence, withoutFence, requestedBy } = data;
-      const resolutionRequest = { outcome, evidence, withoutFence, requestedBy, requestedAt: time };
-      return { ...operation, resolutionRequest };
-    }
-    case 'PaymentOutcomeConfirmed': {
-      const isByHand = operation.confirmation === 'CONTRADICTED' && data.resolution !== undefined;
-      const confirmed = { ...operation, resolutionRequest: undefined };
-      return isByHand ? { ...confirmed, contradictionEnded: true } : confirmed;
-    }
-    case 'PaymentOutcomeContradicted':
-      return { ...operation, resolutionRequest: undefined };
-  }
-};
-
-const marking =
-  (operationId: string, mark: 'failedLater' | 'noticedExpiring') =>
-  <T extends { operationId: string }>(one: T): T =>
-    one.operationId === operationId ? { ...one, [mark]: true } : one;
-
-const observedAfter = (
-  observed: ObservedRefund[],
-  { type, data }: PlacedEvent['event'],
-): ObservedRefund[] => {
-  if (type === 'PaymentRefundFailed') return observed.map(marking(data.operationId, 'failedLater'));
-  if (type !== 'PaymentRefundObserved') return observed;
-  const { operationId, refundId, amount: amountMinor } = data;
-  return [...observed, { operationId, refundId, amountMinor }];
+export type UnresolvedIntent = {
+  operationId: string;
+  amount: Minor;
+  since: string;
+  confirmation?: Confirmation;
+  /** The provider waits for the shopper until then (gaps §21). */
+  waitsUntil?: string;
 };
 
 /** A sale is a create. */
@@ -135,7 +34,7 @@ export type Operation = {
   kind: OperationKind;
   operationId: string;
   /** From 1. A void carries the authorized amount. */
-  amountMinor: number;
+  amount: Minor;
   identity: RequestIdentity;
   /** The revision of the intent. */
   requestedAt: number;
@@ -167,22 +66,20 @@ export type ResolutionRequest = Pick<
 > & { requestedAt: string };
 
 /** Made elsewhere; `refundId` is the provider's. */
-type ObservedRefund = {
+export type ObservedRefund = {
   operationId: string;
   refundId: string;
-  amountMinor: number;
+  amount: Minor;
   failedLater?: true;
 };
 
 /**
- * The payment as a response shows it, and every operation that was ever begun on it, so that a repeat is
- * recognised and an unresolved operation is found. A payment that does not exist has no state.
+ * The read model, and every operation that was ever begun on the payment, so that a repeat is recognised and
+ * an unresolved operation is found. A payment that does not exist has no state.
  */
-export type PaymentState = PaymentResponse & {
-  merchantId: string;
+export type PaymentState = PaymentReadModel & {
   operations: Operation[];
   observedRefunds: ObservedRefund[];
-  readModel: PaymentReadModel;
 };
 
 export const unresolvedOperations = (state: PaymentState | undefined): Operation[] =>
@@ -200,8 +97,8 @@ export const refundsOf = ({ operations, observedRefunds }: PaymentState) =>
   ].filter((o) => !o.failedLater);
 
 /** Undefined for any other id. By the whole operation id: transactions show a part of it alone. */
-export const amountOfRefund = (state: PaymentState, operationId: string): number | undefined =>
-  refundsOf(state).find((o) => o.operationId === operationId)?.amountMinor;
+export const amountOfRefund = (state: PaymentState, operationId: string): Minor | undefined =>
+  refundsOf(state).find((o) => o.operationId === operationId)?.amount;
 
 /** Recorded as never carried out: an approval contradicts that, whatever the payment waited for (gaps §16, §21). */
 export const isNeverCarriedOut = ({ ended }: Pick<Operation, 'ended'>): boolean =>
@@ -262,3 +159,45 @@ export const createOf = ({ operations, paymentId }: PaymentState): Operation => 
   if (create === undefined) throw new Error(`payment ${paymentId} has no create`);
   return create;
 };
+
+/** An intent that waits for the shopper is not unresolved (gaps §21). */
+export const intentsWithoutOutcome = ({
+  unresolved,
+}: Pick<PaymentReadModel, 'unresolved'>): UnresolvedIntent[] =>
+  unresolved.filter((o) => o.confirmation === undefined && o.waitsUntil === undefined);
+
+const sumOf = (all: readonly { amount: Minor }[]): number =>
+  all.reduce((total, { amount }) => total + amount, 0);
+
+/** Captured − refunded − refunds in flight; before a capture its intent makes that less than 0. */
+export const leftOfCapture = (payment: PaymentReadModel): Minor => {
+  const { capturedAmount, refundedAmount } = payment;
+  return minor(capturedAmount - refundedAmount - sumOf(intentsWithoutOutcome(payment)));
+};
+
+/** The most that a refund may give back: disputes that were lost took their part. */
+export const refundableAmount = (payment: PaymentReadModel): Minor => {
+  const lost = (payment.disputes ?? []).filter(({ status }) => status === 'LOST');
+  return minor(Math.max(0, leftOfCapture(payment) - sumOf(lost)));
+};
+
+// Measured: 1.8 MB for a payment of 2,001 events with its state.
+const EVENT_BYTES = 1_000;
+const READ_MODEL_BYTES = 4_000;
+const TRANSACTION_BYTES = 400;
+const ITEM_BYTES = 1_200;
+const METADATA_BYTES = 600;
+
+/** About how many bytes a read model takes in a cache (ADR-0112). */
+export const bytesOfReadModel = (payment: PaymentReadModel): number =>
+  READ_MODEL_BYTES +
+  (payment.transactions.length + (payment.disputes?.length ?? 0) + payment.unresolved.length) *
+    TRANSACTION_BYTES +
+  (payment.productItems?.length ?? 0) * ITEM_BYTES +
+  Object.keys(payment.metadata ?? {}).length * METADATA_BYTES;
+
+/** About how many bytes a payment takes with all its events and its state. */
+export const bytesOfPayment = (payment: {
+  events: readonly unknown[];
+  state: PaymentReadModel;
+}): number => payment.events.length * EVENT_BYTES + bytesOfReadModel(payment.state);

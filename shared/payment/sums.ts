@@ -1,27 +1,52 @@
-/** A payment's sums, event by event: hashes say nothing about amounts (M2, M3, M8). Minor units. */
-import type { PaymentEvent } from './payment-events.ts';
+/** A payment's amounts, event by event: added up here alone, and checked, as hashes say nothing about them (M2, M3, M8). */
+import type { PaymentEvent } from './events.ts';
+import { type Minor, minor } from './fields.ts';
+import type { PaymentResponse } from './response.ts';
 import { isIntent, isLater, isNote } from './transitions.ts';
 
-export type PaymentSums = {
+/** What a payment's events add up to. */
+type Amounts = Pick<PaymentResponse, 'authorizedAmount' | 'capturedAmount' | 'refundedAmount'>;
+
+export const NO_AMOUNTS: Amounts = {
+  authorizedAmount: minor(0),
+  capturedAmount: minor(0),
+  refundedAmount: minor(0),
+};
+
+/** The amounts that an event changes; none for an intent, a note, or a decline. */
+export const amountsAfter = (
+  { refundedAmount }: Amounts,
+  { type, data: { amount } }: PaymentEvent,
+): Partial<Amounts> => {
+  switch (type) {
+    case 'PaymentAuthorized':
+      return { authorizedAmount: amount };
+    case 'PaymentCaptured':
+    case 'PaymentCaptureObserved':
+      return { capturedAmount: amount };
+    case 'PaymentRefunded':
+    case 'PaymentRefundObserved':
+      return { refundedAmount: minor(refundedAmount + amount) };
+    case 'PaymentRefundFailed':
+      return { refundedAmount: minor(refundedAmount - amount) };
+    default:
+      return {};
+  }
+};
+
+export type PaymentSums = Amounts & {
   currency: string;
-  authorized: number;
-  captured: number;
-  refunded: number;
   /** Intents until their last outcome. A list: the engine learns a form for each object of ids. */
-  requested: readonly { operationId: string; amount: number }[];
+  requested: readonly { operationId: string; amount: Minor }[];
 };
 
 type Added = { sums: PaymentSums } | { reason: string };
 
-const without = (sums: PaymentSums, operationId: string): PaymentSums => ({
-  ...sums,
-  requested: sums.requested.filter((one) => one.operationId !== operationId),
-});
-
-const left = ({ captured, refunded }: PaymentSums): number => captured - refunded;
+const left = ({ capturedAmount, refundedAmount }: Amounts): number =>
+  capturedAmount - refundedAmount;
 
 const moneyReason = (sums: PaymentSums, { type, data }: PaymentEvent): string | undefined => {
-  const { authorized } = sums;
+  const { authorizedAmount: authorized, refundedAmount: refunded } = sums;
   switch (type) {
     case 'PaymentCaptureRequested':
     case 'PaymentCaptured':
@@ -42,8 +67,8 @@ const moneyReason = (sums: PaymentSums, { type, data }: PaymentEvent): string | 
       if (data.amount === authorized) return undefined;
       return `its expiry of ${data.amount} is not the authorized ${authorized}`;
     case 'PaymentRefundFailed':
-      if (data.amount <= sums.refunded) return undefined;
-      return `its failed refund of ${data.amount} is above the ${sums.refunded} that was refunded`;
+      if (data.amount <= refunded) return undefined;
+      return `its failed refund of ${data.amount} is above the ${refunded} that was refunded`;
     default:
       return undefined;
   }
@@ -52,7 +77,7 @@ const moneyReason = (sums: PaymentSums, { type, data }: PaymentEvent): string | 
 const releaseReason = (sums: PaymentSums, event: PaymentEvent): string | undefined => {
   if (event.type !== 'PaymentCaptured' && event.type !== 'PaymentCaptureObserved') return undefined;
   const { amount, releasedAmount = 0 } = event.data;
-  const rest = sums.authorized - amount;
+  const rest = sums.authorizedAmount - amount;
   if (releasedAmount === rest) return undefined;
   return `it releases ${releasedAmount}, and the rest of the authorization is ${rest}`;
 };
@@ -78,35 +103,21 @@ const reasonOf = (sums: PaymentSums, event: PaymentEvent): string | undefined =>
   return requestReason(sums, event) ?? moneyReason(sums, event) ?? releaseReason(sums, event);
 };
 
-const after = (sums: PaymentSums, event: PaymentEvent): PaymentSums => {
-  if (isNote(event)) return sums;
-  const { type, data } = event;
-  const { operationId, amount } = data;
-  if (isRequest(event)) return { ...sums, requested: [...sums.requested, { operationId, amount }] };
-  switch (type) {
-    case 'PaymentAuthorized':
-      // The create's request stays: a sale's PaymentCaptured names the same operation.
-      return { ...sums, authorized: amount };
-    case 'PaymentCaptured':
-      return { ...without(sums, operationId), captured: amount };
-    case 'PaymentCaptureObserved':
-      return { ...sums, captured: amount };
-    case 'PaymentRefunded':
-      return { ...without(sums, operationId), refunded: sums.refunded + amount };
-    case 'PaymentRefundObserved':
-      return { ...sums, refunded: sums.refunded + amount };
-    case 'PaymentRefundFailed':
-      return { ...sums, refunded: sums.refunded - amount };
-    default:
-      return isLater(event) ? sums : without(sums, operationId);
-  }
+const requestedAfter = (
+  { requested }: PaymentSums,
+  event: PaymentEvent,
+): PaymentSums['requested'] => {
+  const { operationId, amount } = event.data;
+  if (isRequest(event)) return [...requested, { operationId, amount }];
+  // The create's request stays: a sale's PaymentCaptured names the same operation.
+  if (event.type === 'PaymentAuthorized' || isLater(event)) return requested;
+  return requested.filter((one) => one.operationId !== operationId);
 };
 
 const begun = ({ type, data }: PaymentEvent): Added => {
   if (type !== 'PaymentCreated') return { reason: 'its payment has no PaymentCreated before it' };
   const { operationId, amount, currency } = data;
-  const requested = [{ operationId, amount }];
-  return { sums: { currency, authorized: 0, captured: 0, refunded: 0, requested } };
+  return { sums: { ...NO_AMOUNTS, currency, requested: [{ operationId, amount }] } };
 };
 
 /**
@@ -117,5 +128,8 @@ const begun = ({ type, data }: PaymentEvent): Added => {
 export const addSums = (sums: PaymentSums | undefined, event: PaymentEvent): Added => {
   if (sums === undefined) return begun(event);
   const reason = reasonOf(sums, event);
-  return reason === undefined ? { sums: after(sums, event) } : { reason };
+  if (reason !== undefined) return { reason };
+  if (isNote(event)) return { sums };
+  const requested = requestedAfter(sums, event);
+  return { sums: { ...sums, ...amountsAfter(sums, event), requested } };
 };

@@ -1,5 +1,5 @@
 /** The one table of transitions, and what an event needs of its operation before it (M8, L5). */
-import type { PaymentEvent, PaymentEventType } from './payment-events.ts';
+import type { PaymentEvent, PaymentEventType } from './events.ts';
 
 /** Interface, "Payment response"; in the order in which a payment can reach them. */
 export const PAYMENT_STATUSES = [

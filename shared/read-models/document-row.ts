@@ -9,8 +9,8 @@ import {
   hkdfSync,
   type KeyObject,
 } from 'node:crypto';
-import type { PaymentReadModel } from '../payment/payment-response.ts';
 import { bodyOf } from '../payment/response.ts';
+import type { PaymentReadModel } from '../payment/state.ts';
 
 /** Without its check. Times are RFC 3339, the amount minor units. */
 export type DocumentRow = {
@@ -29,13 +29,13 @@ export type DocumentRow = {
 };
 
 export const rowOf = (readModel: PaymentReadModel): DocumentRow => {
-  const { paymentId, createdAt, status, amount, merchantReference, paymentMethod } =
-    readModel.response;
-  const first = readModel.unresolved[0];
+  const { paymentId, merchantId, revision, createdAt, status, amount, unresolved } = readModel;
+  const { merchantReference, paymentMethod } = readModel;
+  const first = unresolved[0];
   return {
     paymentId,
-    merchantId: readModel.merchantId,
-    revision: readModel.revision,
+    merchantId,
+    revision,
     status,
     createdAt,
     amount,
@@ -43,7 +43,7 @@ export const rowOf = (readModel: PaymentReadModel): DocumentRow => {
     // A lone surrogate cannot be stored as UTF-8, and would come back as another character.
     merchantReference: merchantReference?.toWellFormed() ?? null,
     unresolvedSince: first?.since ?? null,
-    unresolved: first === undefined ? null : JSON.stringify(readModel.unresolved),
+    unresolved: first === undefined ? null : JSON.stringify(unresolved),
     body: bodyOf(readModel),
   };
 };
@@ -51,10 +51,10 @@ export const rowOf = (readModel: PaymentReadModel): DocumentRow => {
 export const readModelOf = (
   row: Pick<DocumentRow, 'merchantId' | 'revision' | 'unresolved' | 'body'>,
 ): PaymentReadModel => ({
+  ...JSON.parse(row.body),
   merchantId: row.merchantId,
   revision: row.revision,
   unresolved: row.unresolved === null ? [] : JSON.parse(row.unresolved),
-  response: JSON.parse(row.body),
 });
 
 /** In the order of DocumentRow, without the body. */

@@ -2,8 +2,8 @@
 import { UnreadableStream } from '../event-store/errors.ts';
 import { foldStream } from '../event-store/fold-stream.ts';
 import type { EventStore } from '../event-store/port.ts';
-import { streamOf } from '../payment/payment-events.ts';
-import { foldReadModel } from '../payment/response.ts';
+import { streamOf } from '../payment/events.ts';
+import { foldReadModel } from '../payment/fold.ts';
 import { onError } from '../runtime/error-text.ts';
 import { type DocumentRow, rowOf } from './document-row.ts';
 import type { PaymentDocument, PaymentSearch } from './port.ts';

@@ -13,7 +13,7 @@
  *   work, and no write checks it.
  */
 import type { Position } from '../event-store/port.ts';
-import type { PaymentReadModel } from '../payment/payment-response.ts';
+import type { PaymentReadModel } from '../payment/state.ts';
 import type { PaymentStatus } from '../payment/transitions.ts';
 import type { DocumentRow } from './document-row.ts';
 

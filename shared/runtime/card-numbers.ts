@@ -7,8 +7,8 @@
  * - In typed texts: any 12 digits in a row or in blocks, and known brands between any other signs.
  * - In the log, which holds times and amounts: 13 to 19 digits that pass Luhn, also among others.
  */
-import { CARD_DIGITS_MAX, CARD_DIGITS_MIN } from '../payment/card-forms.ts';
-import { type CardRange, cardRangeOf, PREFIX_DIGITS } from '../payment/card-ranges.ts';
+import { type CardRange, cardRangeOf, PREFIX_DIGITS } from '../payment/card.ts';
+import { CARD_DIGITS_MAX, CARD_DIGITS_MIN } from '../payment/fields.ts';
 import { type DigitRun, digitOf, digitRuns, endOf } from './digit-runs.ts';
 
 /** With no letter between; without one a text holds no card. */

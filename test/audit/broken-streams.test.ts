@@ -2,12 +2,13 @@
  * What is shown of a payment whose events were changed in the store (L3): the change is named wherever
  * its stream is read, nothing is derived from it, and no command and no GET works on it.
  */
+
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { readBreakLine } from '../../audit/export-lines.ts';
 import { GENESIS_HASH, hashOf, linkLog } from '../../shared/event-store/chain.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 import { eventsOf, NDJSON, openAuditStory } from '../support/audit-story.ts';
 import { runCli } from '../support/cli.ts';

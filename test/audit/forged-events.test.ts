@@ -9,10 +9,9 @@ import {
   type EventStoreDb,
   openEventStoreDb,
 } from '../../shared/event-store/eventstoredb/event-store.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import type { KeyDocument } from '../../shared/read-models/key-document.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
-import { resultOf } from '../../shared/runtime/jobs.ts';
 import type { Relay } from '../../topics/relay.ts';
 import { type StandIn, startStandIn } from '../support/eventstoredb-stand-in.ts';
 import { appendLife, LIFE } from '../support/many-payments.ts';

@@ -3,7 +3,7 @@
  * auditor or an operator runs, and over HTTP.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import { createLogger } from '../../shared/runtime/log.ts';

@@ -8,7 +8,7 @@ import { makeSeal, publicKeyOf } from '../../audit/seals/seals.ts';
 import { appendSeal, type RecordedSeal, sealsOf } from '../../audit/seals/stored-seals.ts';
 import { GENESIS_HASH, linkLog } from '../../shared/event-store/chain.ts';
 import type { LogEvent } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { appendLife } from '../support/many-payments.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import type { AuditEvent } from '../../audit/contract.ts';
 import { whyOf } from '../../audit/event-words.ts';
 import { timelineLines } from '../../cli/events.ts';
-import type { PaymentEventType } from '../../shared/payment/payment-events.ts';
+import type { PaymentEventType } from '../../shared/payment/events.ts';
 
 const eventOf = (data: AuditEvent['data'], type = 'PaymentFailed'): AuditEvent => ({
   why: whyOf({ type, data }),

@@ -4,7 +4,7 @@
  */
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { messageTypeOf } from '../../webhooks/message.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { idOf } from '../support/service-in-process.ts';

@@ -52,14 +52,14 @@ describe.each([
   };
 
   test.each([
-    ['no body', undefined, { amountMinor: undefined }],
-    ['{}', {}, { amountMinor: undefined }],
-    ['a reason alone', { reason: 'r' }, { amountMinor: undefined, reason: 'r' }],
-    ['a reason that is null', { reason: null }, { amountMinor: undefined }],
-    ['its name', { [name]: 5 }, { amountMinor: 5 }],
-    ['the alias', { amount: 5, reason: 'r', other: 1 }, { amountMinor: 5, reason: 'r' }],
-    ['both and equal', { [name]: 5, amount: 5 }, { amountMinor: 5 }],
-    ['over any maximum', { [name]: 2 ** 53 }, { amountMinor: 'too large' }],
+    ['no body', undefined, { amount: undefined }],
+    ['{}', {}, { amount: undefined }],
+    ['a reason alone', { reason: 'r' }, { amount: undefined, reason: 'r' }],
+    ['a reason that is null', { reason: null }, { amount: undefined }],
+    ['its name', { [name]: 5 }, { amount: 5 }],
+    ['the alias', { amount: 5, reason: 'r', other: 1 }, { amount: 5, reason: 'r' }],
+    ['both and equal', { [name]: 5, amount: 5 }, { amount: 5 }],
+    ['over any maximum', { [name]: 2 ** 53 }, { amount: 'too large' }],
   ])('%s', (_case, value, request) => {
     expect(requestOf(value)).toEqual(request);
   });

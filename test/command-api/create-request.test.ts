@@ -67,7 +67,7 @@ describe('gaps §3: amounts are JSON integers from 1', () => {
   const amountOf = (literal: string) => {
     const body = JSON.stringify(smallest).replace('1500', literal);
     const result = parseCreate(json(body));
-    return result.ok ? result.request.amountMinor : result.details;
+    return result.ok ? result.request.amount : result.details;
   };
 
   test.each([
@@ -243,7 +243,7 @@ describe('gaps §3: a field that says how much money moves stands once', () => {
 describe('gaps §3: which fields of a create are kept', () => {
   test('the smallest request is an authorization', () => {
     expect(created(smallest)).toEqual({
-      amountMinor: 1500,
+      amount: 1500,
       currency: 'USD',
       captureNow: false,
       card,
@@ -254,7 +254,7 @@ describe('gaps §3: which fields of a create are kept', () => {
   test('every field of the contract is kept, the card apart from the others', () => {
     const { amount: _, currency: __, captureNow: ___, paymentMethod, ...kept } = whole;
     expect(created(whole)).toEqual({
-      amountMinor: 1500,
+      amount: 1500,
       currency: 'USD',
       captureNow: true,
       card: paymentMethod.card,

@@ -3,7 +3,7 @@
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { createIdentities, createIdsUnder } from '../../shared/http/idempotency.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import {
   type CommandResponse,

@@ -2,12 +2,14 @@
  * Keyed hashes are stored: a later version has to compute the same hash for the same request, or a
  * repeat is not recognised and is charged again.
  */
+
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { comparableCreate } from '../../command-api/create-payment.ts';
 import { createIdentities } from '../../shared/http/idempotency.ts';
+import { minor } from '../../shared/payment/fields.ts';
 import { anyCharacter } from '../support/any-character.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 
@@ -57,7 +59,7 @@ describe('gaps §8: what a repeat is recognised by', () => {
     const shown = { card: { ...masked, holderName: 'H' }, numberBrand: undefined };
     const fields = { currency: 'USD', captureNow: true };
     const fingerprintOf = (given: object) => {
-      const request = { ...fields, amountMinor: 2500, card, details: given };
+      const request = { ...fields, amount: minor(2500), card, details: given };
       return identities.fingerprintOf(comparableCreate(identities, 'm_1', request, shown));
     };
     const comparable = { bin: '42424242', last4: '4242', holderName: 'H', ...expiry, brand: null };

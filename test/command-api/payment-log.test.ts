@@ -8,7 +8,7 @@ import {
 } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { startBudget } from '../../shared/http/request-budget.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { capture, NEW_OPERATION, record } from '../support/commands.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { appendPayment, authorized, created } from '../support/payment-events.ts';

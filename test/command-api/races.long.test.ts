@@ -6,7 +6,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { startSweep } from '../../command-api/recovery/sweep.ts';
 import type { LedgerEntry } from '../../providers/port.ts';
-import { paymentOf } from '../../shared/payment/payment-events.ts';
+import { paymentOf } from '../../shared/payment/events.ts';
 import { unresolvedOperations } from '../../shared/payment/state.ts';
 import { type Random, randomOf, SEED } from '../support/random.ts';
 import { type CommandResponse, idOf } from '../support/service-in-process.ts';
@@ -74,9 +74,9 @@ const linesOf = async (processes: TwoCommandProcesses, id: string): Promise<stri
   expect(unresolvedOperations(state)).toEqual([]);
   return state.operations
     .filter(({ ended }) => ended?.outcome === 'APPROVED' || ended?.outcome === 'DECLINED')
-    .map(({ operationId, kind, amountMinor, ended }) => {
+    .map(({ operationId, kind, amount, ended }) => {
       const providerKind = kind === 'create' && state.captureNow ? 'SALE' : KINDS[kind];
-      return `${operationId} ${providerKind} ${amountMinor} ${ended?.outcome}`;
+      return `${operationId} ${providerKind} ${amount} ${ended?.outcome}`;
     });
 };
 

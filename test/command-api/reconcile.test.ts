@@ -1,4 +1,5 @@
 /** The provider's ledger compared with the event log: each kind of difference has a name (docs/audit.md). */
+
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Difference, Logged } from '../../command-api/back-office/reconcile/differences.ts';
@@ -11,7 +12,8 @@ import {
 import type { LedgerEntry } from '../../providers/port.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import type { FinalOutcomeDetails } from '../../shared/payment/commands.ts';
-import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
+import { type PaymentEvent, streamOf } from '../../shared/payment/events.ts';
+import { minor } from '../../shared/payment/fields.ts';
 import type { Operation } from '../../shared/payment/state.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import {
@@ -54,7 +56,7 @@ const entry = (fields: Partial<LedgerEntry> = {}): LedgerEntry => ({
 const OPERATION: Operation = {
   kind: 'refund',
   operationId: CREATE,
-  amountMinor: 2500,
+  amount: minor(2500),
   identity: { fingerprint: 'f' },
   requestedAt: 0,
 };

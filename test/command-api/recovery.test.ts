@@ -3,7 +3,7 @@ import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { type Sweep, startSweep } from '../../command-api/recovery/sweep.ts';
 import { StoreUnavailable, StreamNotWhole } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import { expectError, idOf, locatedId, openInProcess } from '../support/service-in-process.ts';
 import {

@@ -1,9 +1,11 @@
 /** gaps §8: a merchant set to unique references, within one process and over several. */
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { NewEvent } from '../../shared/event-store/port.ts';
 import { createIdentities } from '../../shared/http/idempotency.ts';
 import { type ClaimEvent, referenceStreamOf } from '../../shared/payment/events.ts';
+import { minor } from '../../shared/payment/fields.ts';
 import {
   type CommandResponse,
   expectError,
@@ -49,7 +51,7 @@ const claimAndDie = async (
   timeMs = Date.now(),
 ): Promise<void> => {
   const hash = createIdentities([SECRET]).referenceHashOf('m_test', reference);
-  const operation = { operationId: 'op_dead', amount: 1, currency: 'USD' };
+  const operation = { operationId: 'op_dead', amount: minor(1), currency: 'USD' };
   const event: ClaimEvent = {
     type: 'MerchantReferenceClaimed',
     data: { ...operation, paymentId, merchantId: 'm_test' },

@@ -1,6 +1,8 @@
 /** gaps §15, §28: each look for what was made elsewhere begins where the last one that was told all began. */
+
 import { afterAll, expect, test } from '@jest/globals';
 import type { KnownDispute, MadeElsewhere } from '../../providers/port.ts';
+import { minor } from '../../shared/payment/fields.ts';
 import { idOf, locatedId } from '../support/service-in-process.ts';
 import { authorizedAt, openTwoCommandProcesses, warmUp } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
@@ -58,7 +60,7 @@ test('it is a day back at first, and goes on once each account and each payment 
   expect(await hoursAgo()).toBe(2);
   expect((await processes.state(paymentId)).status).toBe('AUTHORIZED');
 
-  const captured = { kind: 'CAPTURE_OBSERVED', reference: 'ref_1', amount: 700 } as const;
+  const captured = { kind: 'CAPTURE_OBSERVED', reference: 'ref_1', amount: minor(700) } as const;
   a.faults.later.set(paymentId, [captured]);
   a.faults.respondsToLookUps = true;
   expect(await hoursAgo()).toBe(0);
@@ -78,7 +80,7 @@ test('a payment that recovery still asks about is asked about by a later look', 
   a.clock.aheadMs += 2 * HOUR_MS;
   expect(await hoursAgo()).toBe(2);
 
-  const captured = { kind: 'CAPTURE_OBSERVED', reference: 'ref_2', amount: 800 } as const;
+  const captured = { kind: 'CAPTURE_OBSERVED', reference: 'ref_2', amount: minor(800) } as const;
   a.faults.later.set(paymentId, [captured]);
   a.faults.respondsToLookUps = true;
   const isKnown = async () => (await processes.state(paymentId)).status !== 'PENDING';
@@ -107,11 +109,11 @@ test('a refund and a dispute are recorded by a look, also where no ledger can be
   const dispute = {
     kind: 'DISPUTE',
     disputeId: 'dp_1',
-    amount: 900,
+    amount: minor(900),
     reason: 'fraudulent',
     status: 'OPEN',
   } as const;
-  const refund = { kind: 'REFUND_OBSERVED', refundId: 're_1', amount: 300 } as const;
+  const refund = { kind: 'REFUND_OBSERVED', refundId: 're_1', amount: minor(300) } as const;
   a.faults.later.set(paymentId, [refund]);
   said = { outcome: 'FOUND', made: [{ paymentId, refundId: refund.refundId }] };
   const shows = async (text: string) => (await processes.body(paymentId)).includes(text);

@@ -8,7 +8,7 @@ import type { Browser } from 'playwright-core';
 import { registerConsole } from '../../console/routes.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { registerProjectorApi } from '../../projector/routes.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { type Relay, startRelay } from '../../topics/relay.ts';
 import { look, seriousViolations } from '../support/accessibility.ts';

@@ -54,16 +54,19 @@ beforeAll(() => {
 afterAll(() => folder.remove());
 
 test('every step of the page can be done, and what has to pass passes', () => {
-  const schema = '  descriptor: optionalText,\n';
-  addAfter('shared/payment/fields.ts', schema, '  salesChannel: optionalText,\n');
-
-  const request = '  descriptor: optionalText(),\n';
-  addAfter('command-api/request/schemas.ts', request, '  salesChannel: optionalText(),\n');
+  const line = / {2}descriptor: .*\n/.exec(textOf('shared/payment/fields.ts'))?.[0] ?? '';
+  addAfter(
+    'shared/payment/fields.ts',
+    line,
+    "  salesChannel: optionalText.describe('Where the order was made.'),\n",
+  );
+  addAfter(
+    'shared/payment/fields.ts',
+    'export const PUBLISHED = {\n  merchantReference: true,\n',
+    '  salesChannel: true,\n',
+  );
   const row = "| descriptor | string | Text shown on the customer's bank statement. |\n";
   addAfter('docs/interface.md', row, '| salesChannel | string | Where the order was made. |\n');
-
-  const sentence = "descriptor: The text on the shopper's bank statement.\n";
-  addAfter('scripts/openapi/fields.yaml', sentence, 'salesChannel: Where the order was made.\n');
 
   const form = JSON.parse(textOf(FROZEN));
   form.stored.data.details.salesChannel = 'web';
@@ -79,25 +82,18 @@ test('every step of the page can be done, and what has to pass passes', () => {
   freeze();
   passes('test', '--', 'test/payment/stored-events');
 
-  const shown = '  descriptor: optionalText,\n';
-  addAfter('shared/payment/payment-response.ts', shown, '  salesChannel: optionalText,\n');
-  addAfter(
-    'shared/payment/response.ts',
-    '      descriptor: details.descriptor,\n',
-    '      salesChannel: details.salesChannel,\n',
-  );
   addAfter(
     'test/payment/response.test.ts',
     "    descriptor: 'ACME',\n",
     "    salesChannel: 'web',\n",
   );
   const [, version = ''] =
-    /READ_MODEL_VERSION = (\d+);/.exec(textOf('shared/payment/response.ts')) ?? [];
-  const raised = textOf('shared/payment/response.ts').replace(
+    /READ_MODEL_VERSION = (\d+);/.exec(textOf('shared/payment/fold.ts')) ?? [];
+  const raised = textOf('shared/payment/fold.ts').replace(
     `READ_MODEL_VERSION = ${version};`,
     `READ_MODEL_VERSION = ${Number(version) + 1};`,
   );
-  writeFileSync(at('shared/payment/response.ts'), raised);
+  writeFileSync(at('shared/payment/fold.ts'), raised);
   const suite = 'test/payment/read-model-version.test.ts';
   const hash = printedHash(suite, /\+ +"hash": "([0-9a-f]{16})"/);
   const kept = textOf(suite)
@@ -106,13 +102,10 @@ test('every step of the page can be done, and what has to pass passes', () => {
   writeFileSync(at(suite), kept);
   passes('test', '--', 'test/payment');
 
-  addAfter(
-    'topics/schemas.ts',
-    '  merchantReference: details.merchantReference,\n',
-    '  salesChannel: details.salesChannel,\n',
-  );
   const last = '    authorizationExpiring(),\n  ],\n';
-  const later = "  [created({ paymentId: 'pay_99', details: { salesChannel: 'web' } })],\n";
+  const ids = [...textOf('test/support/topic-samples.ts').matchAll(/paymentId: 'pay_(\d+)'/g)];
+  const id = `pay_${Math.max(...ids.map(([, n]) => Number(n))) + 1}`;
+  const later = `  [created({ paymentId: '${id}', details: { salesChannel: 'web' } })],\n`;
   addAfter('test/support/topic-samples.ts', last, later);
 
   passes('run', 'docs:openapi');

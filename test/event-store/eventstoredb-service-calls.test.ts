@@ -3,7 +3,7 @@
  * older than its POST (P4, gaps §9). The whole service in one process.
  */
 import { afterAll, expect, test } from '@jest/globals';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { startStandIn } from '../support/eventstoredb-stand-in.ts';
 import {
   type CommandResponse,

@@ -20,7 +20,7 @@ import {
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { startBudget } from '../../shared/http/request-budget.ts';
 import type { ChangeCommand } from '../../shared/payment/commands.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { resultOf } from '../../shared/runtime/jobs.ts';
 import { capture, refund, voidIt } from '../support/commands.ts';
 import { timesOf } from '../support/long-run-share.ts';
@@ -44,7 +44,7 @@ const KINDS: { events: number; command: ChangeCommand; comesTo: string }[] = [
   { events: 2, command: capture(), comesTo: 'done' },
   { events: 4, command: voidIt(), comesTo: 'refused' },
   // Of 2,000 that were captured 800 are given back.
-  { events: 6, command: refund({ amountMinor: 2000 }), comesTo: 'refused' },
+  { events: 6, command: refund({ amount: 2000 }), comesTo: 'refused' },
 ];
 const kindOf = (n: number) => KINDS[n % KINDS.length] as (typeof KINDS)[number];
 const idOf = (n: number): string => `pay_${String(n).padStart(4, '0')}`;

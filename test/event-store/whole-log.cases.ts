@@ -7,7 +7,7 @@ import { type LogRequest, logLines, logPage } from '../../audit/log.ts';
 import { createMerchantLookup } from '../../audit/merchants.ts';
 import { walkLog } from '../../audit/verify-log.ts';
 import type { EventStore, Position, StoredForm } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { resultOf } from '../../shared/runtime/jobs.ts';
 import { newEvent, wholeLife } from '../support/payment-events.ts';
 import { batchOf, type EventStoreDriver, openForGroup, placed } from './opened.ts';

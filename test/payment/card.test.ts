@@ -5,7 +5,10 @@ import { describe, expect, test } from '@jest/globals';
 import cardValidator from 'card-validator';
 import fc from 'fast-check';
 import {
+  brandOf,
+  CARD_BRANDS,
   CARD_TOKEN,
+  type CardBrand,
   type CardInput,
   CardSecret,
   maskCard,
@@ -15,11 +18,11 @@ import {
 } from '../../shared/payment/card.ts';
 import {
   CARD_NUMBER,
+  type MaskedCard,
+  maskedCard,
   TWELVE_DIGITS,
   WITHOUT_TWELVE_DIGITS,
-} from '../../shared/payment/card-forms.ts';
-import { brandOf, CARD_BRANDS, type CardBrand } from '../../shared/payment/card-ranges.ts';
-import { type MaskedCard, maskedCard } from '../../shared/payment/fields.ts';
+} from '../../shared/payment/fields.ts';
 import { holdsKnownCard } from '../../shared/runtime/card-numbers.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 

@@ -1,8 +1,11 @@
 /** gaps §15: what a later result of the provider leads to; it is recorded once, and the payment shows it. */
+
 import { describe, expect, test } from '@jest/globals';
 import type { LaterCommand, LaterResult } from '../../shared/payment/commands.ts';
-import { decideLater } from '../../shared/payment/decide-later.ts';
-import { type PaymentEvent, paymentSchemas } from '../../shared/payment/payment-events.ts';
+import { decideLater } from '../../shared/payment/decide.ts';
+import { type PaymentEvent, paymentSchemas } from '../../shared/payment/events.ts';
+import { minor } from '../../shared/payment/fields.ts';
+import { bodyOf } from '../../shared/payment/response.ts';
 import {
   authorizationExpired,
   authorizationExpiring,
@@ -94,7 +97,7 @@ describe('gaps §24: an authorization ends soon', () => {
 
 describe('gaps §15: an authorization was captured or canceled elsewhere', () => {
   const capture = (amount: number) =>
-    ({ kind: 'CAPTURE_OBSERVED', reference: 'pi_1', amount }) as const;
+    ({ kind: 'CAPTURE_OBSERVED', reference: 'pi_1', amount: minor(amount) }) as const;
   const cancel = { kind: 'VOID_OBSERVED', reference: 'pi_1' } as const;
   const capturing = [...asAuthorized, captureRequested()];
   const shown = (type: string, amount: number) => {
@@ -161,7 +164,7 @@ describe('gaps §15: a refund bounces', () => {
       [...beside, refunded(third)],
       ours,
       part,
-      { refundableAmount: 2000, operations: [unmarked, { ...marked, amountMinor: 700 }, unmarked] },
+      { refundableAmount: 2000, operations: [unmarked, { ...marked, amount: 700 }, unmarked] },
     ],
     ['one beside an open one', beside, ours, part, { ...back, refundableAmount: 2000 }],
     [
@@ -182,12 +185,12 @@ describe('gaps §15: a refund bounces', () => {
 
 describe('gaps §15: a refund was made elsewhere', () => {
   const observed = (amount: number, refundId = 're_1') =>
-    ({ kind: 'REFUND_OBSERVED', refundId, amount }) as const;
+    ({ kind: 'REFUND_OBSERVED', refundId, amount: minor(amount) }) as const;
   const first = refundObserved({ operationId: operationId(5), amount: 100 });
   const second = refundObserved({ operationId: SECOND, refundId: 're_2', amount: 100 });
   const two = [...asSold, first, second];
   const shown = { id: `REFN_${operationId(7)}`, type: 'REFUND', amount: 2500, result: 'SUCCEEDED' };
-  const kept = { operationId: operationId(7), refundId: 're_1', amountMinor: 2500 };
+  const kept = { operationId: operationId(7), refundId: 're_1', amount: 2500 };
   recordedOnce([
     [
       'all of the payment, under the new operation id',
@@ -220,7 +223,7 @@ describe('gaps §15: a refund was made elsewhere', () => {
 
 describe('gaps §15: a cardholder disputes a payment', () => {
   const dispute = (status: 'OPEN' | 'WON' | 'LOST', disputeId = 'dp_1') =>
-    ({ kind: 'DISPUTE', disputeId, amount: 2500, reason: 'fraudulent', status }) as const;
+    ({ kind: 'DISPUTE', disputeId, amount: minor(2500), reason: 'fraudulent', status }) as const;
   const part = { disputeId: 'dp_2', amount: 700 };
   const two = [...asSold, disputed(), disputed(part)];
   const closed = [...asSold, disputed(), disputeClosed()];
@@ -273,7 +276,7 @@ describe('gaps §15: a cardholder disputes a payment', () => {
       ...asSold.slice(1),
       disputed(),
     ]);
-    const names = Object.keys(state?.readModel.response ?? {});
+    const names = Object.keys(JSON.parse(state === undefined ? '{}' : bodyOf(state)));
     expect(names.slice(-2)).toEqual(['disputes', 'source']);
   });
 });

@@ -1,14 +1,15 @@
 /** gaps §16: which events two operators' words and the provider's later outcome lead to. */
+
 import { describe, expect, test } from '@jest/globals';
 import type {
   FinalOutcomeDetails,
   ResolutionCommand,
   ResolveCommand,
 } from '../../shared/payment/commands.ts';
-import { decide } from '../../shared/payment/decide.ts';
-import { APPROVAL_MS_MAX } from '../../shared/payment/decide-outcome.ts';
-import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
-import { foldState } from '../../shared/payment/state.ts';
+import { APPROVAL_MS_MAX, decide } from '../../shared/payment/decide.ts';
+import type { PaymentEvent } from '../../shared/payment/events.ts';
+import { minor } from '../../shared/payment/fields.ts';
+import { foldState } from '../../shared/payment/fold.ts';
 import {
   authenticationRequested,
   authorized,
@@ -87,7 +88,7 @@ describe('one person requests, another one approves', () => {
           type: 'PaymentFailed',
           data: {
             operationId: CREATE,
-            amount: 2500,
+            amount: minor(2500),
             currency: 'USD',
             failureCode: 'UNKNOWN_DECLINE',
             outcome: 'DECLINED',

@@ -4,9 +4,11 @@
  * error; decide.test.ts reads every cell, and agreement.test.ts shows that no payment ever gets to
  * a state without a row.
  */
+
 import type { Command } from '../../shared/payment/commands.ts';
 import { type Refused, refused, type Unresolved } from '../../shared/payment/decide.ts';
-import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
+import type { PaymentEvent } from '../../shared/payment/events.ts';
+import { minor } from '../../shared/payment/fields.ts';
 import {
   type OperationKind,
   type PaymentState,
@@ -89,7 +91,7 @@ const unknownPayment = (kind: Command['kind']): CommandResponse => ({
 
 const unresolved = (kind: OperationKind, operation: string, requestedAt: number): Unresolved => ({
   kind: 'unresolved',
-  operation: { kind, operationId: operation, amountMinor: 2500, identity, requestedAt },
+  operation: { kind, operationId: operation, amount: minor(2500), identity, requestedAt },
 });
 
 const opensNothing = (kind: OperationKind): CommandResponse => ({

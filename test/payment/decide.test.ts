@@ -2,7 +2,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { FinalOutcomeDetails } from '../../shared/payment/commands.ts';
 import { refused } from '../../shared/payment/decide.ts';
-import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
+import type { PaymentEvent } from '../../shared/payment/events.ts';
 import { isOfSameRequest } from '../../shared/payment/state.ts';
 import {
   capture,
@@ -83,13 +83,11 @@ describe('gaps §3: what a create may ask for', () => {
     when: create(fields),
     response: refused('BUSINESS_RULE_VIOLATION', ...details),
   });
-  const onlyVisaOrAmex = { maxAmountMinor: 5000, acceptedBrands: ['VISA', 'AMEX'] as const };
+  const onlyVisaOrAmex = { maxAmount: 5000, acceptedBrands: ['VISA', 'AMEX'] as const };
   const brandDetail = 'paymentMethod.card must be one of VISA, AMEX';
   scenarios([
-    broken('one above the maximum', { amountMinor: 100_000_000 }, [
-      'amount must not exceed 99999999',
-    ]),
-    broken('above any integer', { amountMinor: 'too large' }, ['amount must not exceed 99999999']),
+    broken('one above the maximum', { amount: 100_000_000 }, ['amount must not exceed 99999999']),
+    broken('above any integer', { amount: 'too large' }, ['amount must not exceed 99999999']),
     broken('a listed currency that is not USD', { currency: 'EUR' }, ['currency must be USD']),
     broken(
       'a brand outside the list, whatever brand was given with it',
@@ -107,13 +105,13 @@ describe('gaps §3: what a create may ask for', () => {
     ),
     broken(
       'every broken rule is named',
-      { rules: onlyVisaOrAmex, amountMinor: 5001, currency: 'JPY', numberBrand: 'JCB' },
+      { rules: onlyVisaOrAmex, amount: 5001, currency: 'JPY', numberBrand: 'JCB' },
       ['amount must not exceed 5000', 'currency must be USD', brandDetail],
     ),
     {
       title: 'exactly the maximum, with a brand of the list',
       given: [],
-      when: create({ rules: onlyVisaOrAmex, amountMinor: 5000 }),
+      when: create({ rules: onlyVisaOrAmex, amount: 5000 }),
       response: [created({ ...newly, amount: 5000 })],
     },
     {
@@ -165,19 +163,19 @@ describe('gaps §5: capture', () => {
     {
       title: 'a part',
       given: asAuthorized,
-      when: capture({ amountMinor: 1, reason: 'one item was out of stock' }),
+      when: capture({ amount: 1, reason: 'one item was out of stock' }),
       response: [captureRequested({ ...newly, amount: 1, reason: 'one item was out of stock' })],
     },
     {
       title: 'M1: one above the authorized amount',
       given: asAuthorized,
-      when: capture({ amountMinor: 2501 }),
+      when: capture({ amount: 2501 }),
       response: tooMuch,
     },
     {
       title: 'an amount above any integer',
       given: asAuthorized,
-      when: capture({ amountMinor: 'too large' }),
+      when: capture({ amount: 'too large' }),
       response: tooMuch,
     },
     {
@@ -232,7 +230,7 @@ describe('gaps §5, §7: refund', () => {
     {
       title: 'a part',
       given: asCaptured,
-      when: refund({ amountMinor: 1, reason: 'damaged' }),
+      when: refund({ amount: 1, reason: 'damaged' }),
       response: [refundRequested({ ...newly, amount: 1, reason: 'damaged' })],
     },
     {
@@ -244,31 +242,31 @@ describe('gaps §5, §7: refund', () => {
     {
       title: 'up to the ceiling',
       given: partly,
-      when: refund({ amountMinor: 1200 }),
+      when: refund({ amount: 1200 }),
       response: [refundRequested({ ...newly, amount: 1200 })],
     },
     {
       title: 'M2: not above it',
       given: partly,
-      when: refund({ amountMinor: 1201 }),
+      when: refund({ amount: 1201 }),
       response: above(1200),
     },
     {
       title: 'an amount above any integer',
       given: asCaptured,
-      when: refund({ amountMinor: 'too large' }),
+      when: refund({ amount: 'too large' }),
       response: above(2500),
     },
     {
       title: 'M2: an open refund counts against the ceiling',
       given: reserved,
-      when: refund({ amountMinor: 1701 }),
+      when: refund({ amount: 1701 }),
       response: above(1700),
     },
     {
       title: 'M2: several open refunds all count',
       given: [...reserved, refundRequested({ ...another, amount: 1700 })],
-      when: refund({ amountMinor: 1 }),
+      when: refund({ amount: 1 }),
       response: above(0),
     },
     {
@@ -441,7 +439,7 @@ describe('gaps §8: an operation under the same key is its repeat', () => {
     {
       title: 'a refund that another process has made meanwhile, though there is more to refund',
       given: [...asCaptured, refundRequested({ ...under('k'), amount: 500 })],
-      when: refund({ operationId: NEW_OPERATION, amountMinor: 500, ...under('k') }),
+      when: refund({ operationId: NEW_OPERATION, amount: 500, ...under('k') }),
       response: repeated,
     },
     {
@@ -471,7 +469,7 @@ describe('gaps §8: an operation under the same key is its repeat', () => {
     {
       title: 'none under another key',
       given: [...asCaptured, refundRequested({ ...under('k'), amount: 500 })],
-      when: refund({ operationId: NEW_OPERATION, amountMinor: 500, ...under('other') }),
+      when: refund({ operationId: NEW_OPERATION, amount: 500, ...under('other') }),
       response: [refundRequested({ operationId: NEW_OPERATION, amount: 500, ...under('other') })],
     },
   ]);

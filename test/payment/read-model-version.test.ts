@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import { z } from 'zod';
 import { PaymentResponse } from '../../shared/http/payment-schemas.ts';
-import { READ_MODEL_VERSION } from '../../shared/payment/response.ts';
+import { READ_MODEL_VERSION } from '../../shared/payment/fold.ts';
 
 /** Texts for people change nothing that is stored. */
 const withoutTexts = (key: string, value: unknown) => (key === 'description' ? undefined : value);

@@ -1,20 +1,29 @@
 /** The body of a payment after each event, whole (gaps §4, §5, §6; interface, "Resources"). */
+
 import { describe, expect, test } from '@jest/globals';
+import type { PaymentEvent } from '../../shared/payment/events.ts';
 import type { FailureCode, FailureData, PaymentDetails } from '../../shared/payment/fields.ts';
-import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
-import type {
-  Failure,
-  PaymentReadModel,
-  PaymentResponse,
-} from '../../shared/payment/payment-response.ts';
-import { bodyOf, failureBodyOf, foldReadModel, project } from '../../shared/payment/response.ts';
+import { minor } from '../../shared/payment/fields.ts';
+import { foldReadModel, project } from '../../shared/payment/fold.ts';
 import {
+  bodyOf,
+  type Failure,
+  failureBodyOf,
+  type PaymentResponse,
+  responseOf,
+} from '../../shared/payment/response.ts';
+import type { PaymentReadModel } from '../../shared/payment/state.ts';
+import {
+  authenticationRequested,
   authorizationExpired,
+  authorizationExpiring,
   authorized,
   captureDeclined,
   captured,
   captureRequested,
   created,
+  disputeClosed,
+  disputed,
   failed,
   operationId,
   outcomeConfirmed,
@@ -28,12 +37,16 @@ import {
   voided,
   voidRequested,
 } from '../support/payment-events.ts';
+import type { Plain } from '../support/plain.ts';
 
 const readModelOf = (events: PaymentEvent[]): PaymentReadModel => {
   const readModel = foldReadModel(placed(events));
   if (readModel === undefined) throw new Error('a stream without events has no read model');
   return readModel;
 };
+
+/** As merchants see it. */
+const responseIn = (events: PaymentEvent[]): PaymentResponse => responseOf(readModelOf(events));
 
 const card = {
   bin: '42424242',
@@ -47,7 +60,7 @@ const card = {
 const { last4: _, ...encryptedCard } = card;
 
 /** The body right after PaymentCreated: all later bodies are told by what differs from it. */
-const asCreated: PaymentResponse = {
+const asCreated: Plain<PaymentResponse> = {
   paymentId: 'pay_1',
   merchantReference: 'order-1',
   amount: 2500,
@@ -90,7 +103,7 @@ const asAuthorized = [created(), authorized()];
 const asCaptured = [...asAuthorized, captureRequested(), captured({ operationId: FIRST })];
 const amounts = { authorizedAmount: 2500, capturedAmount: 2500 };
 
-type Row = [title: string, events: PaymentEvent[], differs: Partial<PaymentResponse>];
+type Row = [title: string, events: PaymentEvent[], differs: Partial<Plain<PaymentResponse>>];
 
 describe('gaps §5: the body after each event', () => {
   const rows: Row[] = [
@@ -214,13 +227,13 @@ describe('gaps §5: the body after each event', () => {
   test.each(rows)('%s', (_title, events, differs) => {
     const updatedAt = timeOf(events.length - 1);
     const body = { ...asCreated, updatedAt, ...differs };
-    expect(readModelOf(events).response).toEqual(body);
+    expect(responseIn(events)).toEqual(body);
   });
 });
 
 test('gaps §5: refunds reach the captured amount of a partial capture in steps', () => {
   const third = operationId(3);
-  const { response } = readModelOf([
+  const response = responseIn([
     ...asAuthorized,
     captureRequested({ amount: 2000 }),
     captured({ operationId: FIRST, amount: 2000, releasedAmount: 500 }),
@@ -238,12 +251,33 @@ test('gaps §5: refunds reach the captured amount of a partial capture in steps'
   ]);
 });
 
+test('gaps §15: a lost dispute and refunds above the capture together leave nothing to refund', () => {
+  const part = { amount: 2000 };
+  const events = [...asCaptured, refundRequested(part), refunded(part), disputed()];
+  const lost = responseIn([...events, disputeClosed({ status: 'LOST' })]);
+  expect(lost).toMatchObject({ refundedAmount: 2000, refundableAmount: 0 });
+});
+
+test('gaps §21: the next action is shown until the outcome', () => {
+  const expiresAt = '2026-01-15T10:15:00.000Z';
+  const waiting = [created(), authenticationRequested({ expiresAt })];
+  expect(responseIn(waiting)).toMatchObject({
+    nextAction: { type: 'REDIRECT', expiresAt },
+    updatedAt: timeOf(1),
+  });
+  expect(responseIn([...waiting, authorized()]).nextAction).toBeUndefined();
+});
+
+test('gaps §24: the notice that an authorization ends soon changes nothing', () => {
+  expect(responseIn([...asAuthorized, authorizationExpiring()])).toEqual(responseIn(asAuthorized));
+});
+
 test.each(['NOT_SENT', 'FENCED'] as const)(
   'gaps §6: an operation ended by %s is listed, FAILED, PROVIDER_UNAVAILABLE',
   (outcome) => {
-    const money = { amount: 2500, currency: 'USD' };
+    const money = { amount: minor(2500), currency: 'USD' };
     const failureCode = 'PROVIDER_UNAVAILABLE' as const;
-    const { response } = readModelOf([
+    const response = responseIn([
       ...asAuthorized,
       captureRequested(),
       {
@@ -268,10 +302,13 @@ describe('gaps §24: when an authorization ends', () => {
     ['AUTHORIZED, while a capture is unresolved', [...withExpiry, captureRequested()]],
     ['AUTHORIZED, after a void was declined', [...withExpiry, voidRequested(), voidDeclined()]],
   ])('%s shows it, before the source', (_title, events) => {
-    expect(readModelOf(events).response).toMatchObject({ authorizationExpiresAt });
+    expect(responseIn(events)).toMatchObject({ authorizationExpiresAt });
     const source = { storeId: 's1' };
     const withSource = [created({ details: { source } }), ...events.slice(1)];
-    expect(Object.keys(readModelOf(withSource).response).slice(-2)).toEqual([left, 'source']);
+    expect(Object.keys(JSON.parse(bodyOf(readModelOf(withSource)))).slice(-2)).toEqual([
+      left,
+      'source',
+    ]);
   });
 
   test.each<[string, PaymentEvent[]]>([
@@ -287,7 +324,7 @@ describe('gaps §24: when an authorization ends', () => {
 describe('gaps §2: transaction ids', () => {
   test('are the prefix and the 26 characters of the operation', () => {
     const operation = 'op_01JABCDEFGHJKMNPQRSTVWXYZ0';
-    const { response } = readModelOf([
+    const response = responseIn([
       created({ operationId: operation }),
       authorized({ operationId: operation }),
     ]);
@@ -314,7 +351,7 @@ describe('gaps §4: what is absent is left out', () => {
 
   test('all that the merchant gave comes back, but for previousFailures', () => {
     const { previousFailures: _given, ...responded } = everything;
-    const { response } = readModelOf([created({ details: everything })]);
+    const response = responseIn([created({ details: everything })]);
     expect(response).toEqual({ ...asCreated, ...responded });
   });
 
@@ -337,7 +374,7 @@ describe('gaps §4: what is absent is left out', () => {
     const event = failed();
     if (event.type !== 'PaymentFailed') throw new Error('failed() makes a PaymentFailed');
     const { providerFailureCode: _code, ...data } = event.data;
-    const { response } = readModelOf([created(), { type: 'PaymentFailed', data }]);
+    const response = responseIn([created(), { type: 'PaymentFailed', data }]);
     expect(response.transactions[0]?.failure).toEqual({
       failureCode: 'CARD_DECLINED',
       advice: 'RETRY_LATER',
@@ -425,7 +462,7 @@ describe('what the read models keep beside the body', () => {
     const still = { ...open, since: timeOf(5) };
     const approved = readModelOf([...both, refunded({ ...one, resolution: { evidence: 'e' } })]);
     expect(approved.unresolved).toMatchObject([still, { ...one, confirmation: 'UNCONFIRMED' }]);
-    expect(approved.response.refundableAmount).toBe(1400);
+    expect(approved.refundableAmount).toBe(1400);
     const carriedOut = [...both, refundDeclined(one), outcomeContradicted(one)];
     const contradicted = { ...one, since: timeOf(7), confirmation: 'CONTRADICTED' };
     expect(readModelOf(carriedOut).unresolved).toEqual([still, contradicted]);

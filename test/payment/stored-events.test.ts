@@ -9,8 +9,12 @@ import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { decode, encode, isReadable } from '../../shared/event-store/codec.ts';
 import type { Expected, NewEvent, StoredForm } from '../../shared/event-store/port.ts';
-import { EVENT_SCHEMAS, EVENT_VERSIONS, type EventType } from '../../shared/payment/events.ts';
-import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
+import {
+  EVENT_SCHEMAS,
+  EVENT_VERSIONS,
+  type EventType,
+  type PaymentEvent,
+} from '../../shared/payment/events.ts';
 import { CannotUpcast, upcastOver, withNamesOfToday } from '../../shared/payment/upcast.ts';
 import { anyPayment, authorized, created, newEvent } from '../support/payment-events.ts';
 import { propertyRuns } from '../support/property-runs.ts';

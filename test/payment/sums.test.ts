@@ -1,7 +1,7 @@
 /** The sums of a payment's events: which streams add up, and which cannot be (M2, M3, M8). */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
+import type { PaymentEvent } from '../../shared/payment/events.ts';
 import { addSums, type PaymentSums } from '../../shared/payment/sums.ts';
 import {
   anyPayment,

@@ -6,8 +6,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
-import { foldReadModel } from '../../shared/payment/response.ts';
+import { streamOf } from '../../shared/payment/events.ts';
+import { foldReadModel } from '../../shared/payment/fold.ts';
 import { createRowCheck, rowOf } from '../../shared/read-models/document-row.ts';
 import { ReadModelsLost } from '../../shared/read-models/errors.ts';
 import type { PaymentSearch, ReadModels } from '../../shared/read-models/port.ts';
@@ -104,7 +104,7 @@ const putRow = async (revision: number, changed: object = {}): Promise<void> => 
   const events = await store.readStream(streamOf('pay_01'));
   const readModel = foldStream(events.slice(0, revision + 1), foldReadModel);
   if (readModel === undefined) throw new Error('no such revision');
-  const row = rowOf({ ...readModel, response: { ...readModel.response, ...changed } });
+  const row = rowOf({ ...readModel, ...changed });
   const check = createRowCheck(READ_MODEL_SECRETS).of(row);
   sql(
     'UPDATE payment SET payment_id = ?, revision = ?, status = ?, body = ?, row_check = ? WHERE payment_id = ?',

@@ -6,7 +6,7 @@ import { type Projector, type ProjectorOptions, startProjector } from '../../pro
 import { trackFreshness } from '../../projector/freshness.ts';
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import { searchedOnceFilled } from '../../shared/read-models/filled.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';

@@ -1,7 +1,8 @@
 /** A document that its store does not take for its size parks one payment (ADR-0046). */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { startProjector } from '../../projector/compose.ts';
-import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
+import { foldReadModel } from '../../shared/payment/fold.ts';
+import { bodyOf } from '../../shared/payment/response.ts';
 import { createRowCheck } from '../../shared/read-models/document-row.ts';
 import { DocumentTooLarge } from '../../shared/read-models/errors.ts';
 import { batchOf } from '../../shared/read-models/mongodb/documents.ts';
@@ -32,7 +33,7 @@ const takingAtMost = (bytesMax: number): ReadModels => ({
     for (const change of changes) {
       if (change.kind !== 'readModel') continue;
       const bytes = Buffer.byteLength(bodyOf(change.readModel));
-      if (bytes > bytesMax) throw new DocumentTooLarge(change.readModel.response.paymentId, bytes);
+      if (bytes > bytesMax) throw new DocumentTooLarge(change.readModel.paymentId, bytes);
     }
     return readModels.apply(changes, ...rest);
   },
@@ -64,7 +65,7 @@ describe('a document that the store does not take', () => {
     const readModel = foldReadModel(first === undefined ? [] : [first]);
     if (readModel === undefined) throw new Error('no read model');
     const descriptor = 'x'.repeat(15 * 1024 * 1024);
-    const large = { ...readModel, response: { ...readModel.response, descriptor } };
+    const large = { ...readModel, descriptor };
     const rowCheck = createRowCheck(['a secret']);
     expect(() => batchOf([{ kind: 'readModel', readModel: large }], rowCheck)).toThrow(
       DocumentTooLarge,
@@ -75,7 +76,7 @@ describe('a document that the store does not take', () => {
   test('a payment with every text at its maximum and 1,000 operations stays below 1 MB', () => {
     const events = declinedRefunds(largestCreated('pay_1'), 1_000);
     const readModel = foldReadModel(placed(events));
-    expect(readModel?.response.transactions).toHaveLength(1_000);
+    expect(readModel?.transactions).toHaveLength(1_000);
     expect(readModel && Buffer.byteLength(bodyOf(readModel))).toBeLessThan(1024 * 1024);
   });
 });

@@ -1,4 +1,5 @@
 /** The operator's routes over the read models as a whole (ADR-0042), and over parked payments (P5). */
+
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { watchProjectionMetrics } from '../../projector/open.ts';
@@ -10,7 +11,7 @@ import { REJECTION_HEADER } from '../../shared/http/errors.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
 import { closeGracefully } from '../../shared/http/server/health.ts';
 import { createStreams } from '../../shared/http/server/streams.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { runCli } from '../support/cli.ts';

@@ -14,7 +14,7 @@ import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../shared/event-store/sqlite/event-store.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import type { JobThread, NewThread } from '../../shared/runtime/jobs.ts';
 import { appendLives } from '../support/many-payments.ts';

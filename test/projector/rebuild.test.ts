@@ -6,6 +6,7 @@ import { type Projector, startProjector } from '../../projector/compose.ts';
 import { RebuildImpossible } from '../../projector/errors.ts';
 import { type RebuildProgress, rebuild } from '../../projector/rebuild.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
+import { minor } from '../../shared/payment/fields.ts';
 import { createRowCheck, rowOf } from '../../shared/read-models/document-row.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { openBeforeEach } from '../read-models/opened.ts';
@@ -95,7 +96,7 @@ for (const driver of readModelDrivers)
     const otherMoney = async (paymentId: string, capturedAmount: number): Promise<void> => {
       const readModel = await readModelOf(store, paymentId);
       if (readModel === undefined) throw new Error('no read model');
-      const row = rowOf({ ...readModel, response: { ...readModel.response, capturedAmount } });
+      const row = rowOf({ ...readModel, capturedAmount: minor(capturedAmount) });
       const { forge } = readModelStore();
       await forge(paymentId, 'body', row.body);
       await forge(paymentId, 'check', createRowCheck(READ_MODEL_SECRETS).of(row));
@@ -133,8 +134,7 @@ for (const driver of readModelDrivers)
       const at = await readModels.checkpoint();
       const readModel = await readModels.load('pay_3');
       if (readModel === undefined) throw new Error('no read model');
-      const renamed = { ...readModel.response, paymentId: 'pay_lost' };
-      const lost = { ...readModel, response: renamed };
+      const lost = { ...readModel, paymentId: 'pay_lost' };
       await readModels.apply([{ kind: 'readModel', readModel: lost }], at, at);
       expect(await projector.rebuild()).toMatchObject({
         served: false,

@@ -8,7 +8,7 @@ import {
   type EventStoreDb,
   openEventStoreDb,
 } from '../../shared/event-store/eventstoredb/event-store.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { type StandIn, startStandIn } from '../support/eventstoredb-stand-in.ts';
 import { appendLife } from '../support/many-payments.ts';

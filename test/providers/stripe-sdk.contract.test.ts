@@ -2,6 +2,7 @@
  * Stripe's own library as a witness, for tests alone: each table names all states that its types know, so
  * that an upgrade which brings a new one does not compile before the driver's meaning of it is written here.
  */
+
 import { describe, expect, test } from '@jest/globals';
 import Stripe from 'stripe';
 import type { OperationQuestion } from '../../providers/port.ts';
@@ -18,6 +19,7 @@ import {
 } from '../../providers/stripe/read.ts';
 import { listEnds } from '../../providers/stripe/requests.ts';
 import { paymentIntent, refund } from '../../providers/stripe/shapes.ts';
+import { minor } from '../../shared/payment/fields.ts';
 import { STRIPE_API_VERSION_DEFAULT } from '../../shared/runtime/settings/table.ts';
 
 /** Its unions end in any other text, as a warning that more may come. */
@@ -123,7 +125,12 @@ const DISPUTES = {
 } satisfies Record<Named<Stripe.Dispute.Status>, string | undefined>;
 
 test.each(Object.entries(DISPUTES))('a dispute that is %s is %s', (status, said) => {
-  const dispute = { object: 'dispute', id: 'du_1', amount: 700, reason: 'fraudulent' } as const;
+  const dispute = {
+    object: 'dispute',
+    id: 'du_1',
+    amount: minor(700),
+    reason: 'fraudulent',
+  } as const;
   const [result] = disputeResults({ ...dispute, currency: 'usd', status });
   expect(result?.status).toBe(said);
 });

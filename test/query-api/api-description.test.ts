@@ -9,8 +9,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { generatedDocs } from '../../scripts/openapi/generated.ts';
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
-import type { PaymentReadModel } from '../../shared/payment/payment-response.ts';
-import { foldReadModel } from '../../shared/payment/response.ts';
+import { foldReadModel } from '../../shared/payment/fold.ts';
+import type { PaymentReadModel } from '../../shared/payment/state.ts';
 import {
   type Message,
   paymentMessage,

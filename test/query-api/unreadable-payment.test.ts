@@ -6,7 +6,7 @@ import { type Projector, startProjector } from '../../projector/compose.ts';
 import { behindTheStream } from '../../query-api/get-payment.ts';
 import { registerQueryApi } from '../../query-api/routes.ts';
 import { expectedAfter } from '../../shared/event-store/codec.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import {

@@ -3,7 +3,7 @@
  * no reader is shown less of it again, whatever has left memory and whichever process is killed.
  */
 import { describe, expect, test } from '@jest/globals';
-import { foldReadModel } from '../../shared/payment/response.ts';
+import { foldReadModel } from '../../shared/payment/fold.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { created, placed } from '../support/payment-events.ts';
 import { randomOf } from '../support/random.ts';

@@ -1,6 +1,7 @@
 /** What every driver of the read models promises of a document: its body, its owner, its revision (shared/read-models/port.ts). */
 import { describe, expect, test } from '@jest/globals';
-import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
+import { foldReadModel } from '../../shared/payment/fold.ts';
+import { bodyOf } from '../../shared/payment/response.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { authorized, created, placed, wholeLife } from '../support/payment-events.ts';
 import type { ReadModelDriver } from '../support/read-model-drivers.ts';

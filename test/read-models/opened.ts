@@ -1,7 +1,7 @@
 /** How the cases of the read-models port open them, and the changes that they apply. */
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
-import type { PaymentReadModel } from '../../shared/payment/payment-response.ts';
-import { foldReadModel } from '../../shared/payment/response.ts';
+import { foldReadModel } from '../../shared/payment/fold.ts';
+import type { PaymentReadModel } from '../../shared/payment/state.ts';
 import type { ReadModelChange, ReadModels } from '../../shared/read-models/port.ts';
 import { placed, timeOf, wholeLife } from '../support/payment-events.ts';
 import type { ReadModelDriver, ReadModelStore } from '../support/read-model-drivers.ts';

@@ -1,6 +1,6 @@
 /** What every driver of the read models promises of a search (shared/read-models/port.ts). */
 import { describe, expect, test } from '@jest/globals';
-import { foldReadModel } from '../../shared/payment/response.ts';
+import { foldReadModel } from '../../shared/payment/fold.ts';
 import type { PaymentSearch, ReadModelChange, ReadModels } from '../../shared/read-models/port.ts';
 import { largestCreated } from '../support/largest-payment.ts';
 import { created, timeOf, wholeLife } from '../support/payment-events.ts';

@@ -12,8 +12,8 @@ import {
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import type { PaymentReadModel } from '../../shared/payment/payment-response.ts';
-import { foldReadModel } from '../../shared/payment/response.ts';
+import { foldReadModel } from '../../shared/payment/fold.ts';
+import type { PaymentReadModel } from '../../shared/payment/state.ts';
 import { WHOLE_FILE } from '../../shared/read-models/damage.ts';
 import { ReadModelsLost, ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';

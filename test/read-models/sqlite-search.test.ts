@@ -3,7 +3,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { foldReadModel } from '../../shared/payment/response.ts';
+import { foldReadModel } from '../../shared/payment/fold.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { PaymentSearch, ReadModelChange, ReadModels } from '../../shared/read-models/port.ts';
 import type { SearchBounds } from '../../shared/read-models/sqlite/search.ts';

@@ -1,7 +1,7 @@
 /** What every driver of the read models promises of the list of unresolved payments (shared/read-models/port.ts). */
 import { describe, expect, test } from '@jest/globals';
-import type { PaymentReadModel } from '../../shared/payment/payment-response.ts';
-import { foldReadModel } from '../../shared/payment/response.ts';
+import { foldReadModel } from '../../shared/payment/fold.ts';
+import type { PaymentReadModel } from '../../shared/payment/state.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { created, placed, refundRequested, timeOf, wholeLife } from '../support/payment-events.ts';
 import type { ReadModelDriver } from '../support/read-model-drivers.ts';

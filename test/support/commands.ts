@@ -7,7 +7,9 @@ import type {
   OpenCommand,
   RecordCommand,
 } from '../../shared/payment/commands.ts';
+import { minor } from '../../shared/payment/fields.ts';
 import { created, operationId } from './payment-events.ts';
+import type { Plain } from './plain.ts';
 
 /** The operation that a command asks for, when the payment's own are 0, 1 and 2. */
 export const NEW_OPERATION = operationId(9);
@@ -17,32 +19,32 @@ const first = created();
 if (first.type !== 'PaymentCreated') throw new Error('created() makes a PaymentCreated');
 const { card, details } = first.data;
 
-export const create = (fields: Partial<CreateCommand> = {}): CreateCommand => ({
+export const create = (fields: Partial<Plain<CreateCommand>> = {}): CreateCommand => ({
   kind: 'create',
   operationId: NEW_OPERATION,
   paymentId: 'pay_1',
   merchantId: 'm_1',
-  amountMinor: 2500,
+  amount: minor(2500),
   currency: 'USD',
   captureNow: false,
   card,
   numberBrand: 'VISA',
   details,
   identity,
-  rules: { maxAmountMinor: 99_999_999 },
+  rules: { maxAmount: 99_999_999 },
   providers: [],
-  ...fields,
+  ...(fields as Partial<CreateCommand>),
 });
 
 const change =
   (kind: ChangeCommand['kind']) =>
-  (fields: Partial<Omit<ChangeCommand, 'kind'>> = {}): ChangeCommand => ({
-    kind,
+  (fields: Partial<Plain<Omit<ChangeCommand, 'kind'>>> = {}): ChangeCommand => ({
     operationId: NEW_OPERATION,
     identity,
     operationsMax: 1000,
     providers: [],
-    ...fields,
+    ...(fields as Partial<ChangeCommand>),
+    kind,
   });
 export const capture = change('capture');
 export const voidIt = change('void');

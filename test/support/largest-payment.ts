@@ -1,5 +1,5 @@
 /** The largest payment that the contract allows: every text at its maximum, and any number of operations. */
-import type { EventData, PaymentEvent } from '../../shared/payment/payment-events.ts';
+import type { EventData, PaymentEvent } from '../../shared/payment/events.ts';
 import {
   authorized,
   captured,

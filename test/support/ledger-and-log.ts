@@ -9,9 +9,10 @@ import { openSimulator } from '../../providers/simulator/simulator.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { paymentOf } from '../../shared/payment/payment-events.ts';
-import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
-import { foldState, type PaymentState, unresolvedOperations } from '../../shared/payment/state.ts';
+import { paymentOf } from '../../shared/payment/events.ts';
+import { foldReadModel, foldState } from '../../shared/payment/fold.ts';
+import { bodyOf } from '../../shared/payment/response.ts';
+import { type PaymentState, unresolvedOperations } from '../../shared/payment/state.ts';
 import { eventsOf } from './many-payments.ts';
 import type { Body } from './service-client.ts';
 import { HANGS_MS } from './time-bounds.ts';
@@ -54,9 +55,9 @@ export const entriesOfEvents = (payments: ReadonlyMap<string, LoggedPayment>): E
       const { paymentId, captureNow } = state;
       return state.operations
         .filter(({ ended }) => ended?.outcome === 'APPROVED' || ended?.outcome === 'DECLINED')
-        .map(({ operationId, kind, amountMinor, ended }): Entry => {
+        .map(({ operationId, kind, amount, ended }): Entry => {
           const providerKind = kind === 'create' && captureNow ? 'SALE' : KINDS[kind];
-          return `${operationId} ${providerKind} ${paymentId} ${amountMinor} ${ended?.outcome ?? ''}`;
+          return `${operationId} ${providerKind} ${paymentId} ${amount} ${ended?.outcome ?? ''}`;
         });
     })
     .sort();

@@ -2,9 +2,10 @@
 import { allReadable } from '../../shared/event-store/codec.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
-import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
-import type { PaymentReadModel } from '../../shared/payment/payment-response.ts';
-import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
+import { type PaymentEvent, streamOf } from '../../shared/payment/events.ts';
+import { foldReadModel } from '../../shared/payment/fold.ts';
+import { bodyOf } from '../../shared/payment/response.ts';
+import type { PaymentReadModel } from '../../shared/payment/state.ts';
 import { appendPayment, newEvent, timeOf, wholeLife } from './payment-events.ts';
 
 /** How many events a payment's whole life has. */

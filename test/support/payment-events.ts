@@ -6,8 +6,9 @@ import {
   type PaymentEvent,
   type PlacedEvent,
   streamOf,
-} from '../../shared/payment/payment-events.ts';
+} from '../../shared/payment/events.ts';
 import { anyCharacter } from './any-character.ts';
+import type { Plain } from './plain.ts';
 
 /** The operation id of a payment's n-th operation, 26 characters as real ones have. */
 export const operationId = (n: number): string => `01J${String(n).padStart(23, '0')}`;
@@ -26,9 +27,9 @@ const decline = {
 } as const;
 
 const builder =
-  <T extends PaymentEvent['type']>(type: T, usual: EventData<T>) =>
-  (data: Partial<EventData<T>> = {}): PaymentEvent =>
-    ({ type, data: { ...usual, ...data } }) as PaymentEvent;
+  <T extends PaymentEvent['type']>(type: T, usual: Plain<EventData<T>>) =>
+  (data: Partial<Plain<EventData<T>>> = {}): PaymentEvent =>
+    ({ type, data: { ...usual, ...data } }) as unknown as PaymentEvent;
 
 export const created = builder('PaymentCreated', {
   ...create,

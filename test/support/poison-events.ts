@@ -3,7 +3,7 @@
  * log. Each has the hash of its own text, so that it is the reading that has to notice.
  */
 import { hashOf } from '../../shared/event-store/chain.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import type { Random } from './random.ts';
 import type { Rows } from './tampering.ts';
 

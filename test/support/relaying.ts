@@ -1,7 +1,7 @@
 /** A relay over a log, a feed and a checkpoint in memory, and how far it is. */
 
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { type Relay, type RelayOptions, startRelay } from '../../topics/relay.ts';
 import { type MemoryEventStore, memoryEventStore } from './memory-event-store.ts';
 import { memoryDocument, memoryFeed } from './memory-feed.ts';

@@ -2,13 +2,15 @@
 import { expect, test } from '@jest/globals';
 import type { Command } from '../../shared/payment/commands.ts';
 import { type Decision, decide } from '../../shared/payment/decide.ts';
-import { type PaymentEvent, paymentSchemas } from '../../shared/payment/payment-events.ts';
-import { evolve, type PaymentState } from '../../shared/payment/state.ts';
+import { type PaymentEvent, paymentSchemas } from '../../shared/payment/events.ts';
+import { evolve } from '../../shared/payment/fold.ts';
+import type { PaymentState } from '../../shared/payment/state.ts';
 import { placed } from './payment-events.ts';
+import type { Plain } from './plain.ts';
 
 /** The events decided (none for a repeat), a refusal, or the message of a caller's bug. */
 export type CommandResponse =
-  | PaymentEvent[]
+  | Plain<PaymentEvent>[]
   | Exclude<Decision, { kind: 'events' }>
   | { throws: string };
 
@@ -26,7 +28,10 @@ export const stateAfter = (events: PaymentEvent[]): PaymentState | undefined =>
     undefined,
   );
 
-export const responseTo = (given: PaymentEvent[], when: Command): CommandResponse => {
+export const responseTo = (
+  given: PaymentEvent[],
+  when: Command,
+): Exclude<CommandResponse, unknown[]> | PaymentEvent[] => {
   try {
     const decision = decide(stateAfter(given), when);
     return decision.kind === 'events' ? decision.events : decision;

@@ -10,7 +10,7 @@ import { GENESIS_HASH, hashOf } from '../../shared/event-store/chain.ts';
 import { canonicalJson } from '../../shared/event-store/codec.ts';
 import { openEventStoreDb } from '../../shared/event-store/eventstoredb/event-store.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import type { Stored } from './eventstoredb-stand-in/stored.ts';

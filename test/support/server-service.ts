@@ -1,6 +1,6 @@
 /** The service in this process on a stand-in for EventStoreDB, and the command line beside it. */
 import { join } from 'node:path';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import type { Log } from '../../shared/runtime/log.ts';
 import { runCli } from './cli.ts';
 import { startStandIn } from './eventstoredb-stand-in.ts';

@@ -4,7 +4,7 @@ import { hashOf } from '../../shared/event-store/chain.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { NewEvent, RecordedEvent } from '../../shared/event-store/port.ts';
-import { type PaymentEvent, streamOf } from '../../shared/payment/payment-events.ts';
+import { type PaymentEvent, streamOf } from '../../shared/payment/events.ts';
 import { SEALS_STREAM, type SealEvent } from '../../shared/payment/seal-events.ts';
 import { sealMessageOf } from '../../topics/batch.ts';
 import { eventMessage, stateMessage } from '../../topics/messages.ts';

@@ -19,9 +19,9 @@ import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-stor
 import { createIdentities } from '../../shared/http/idempotency.ts';
 import { registerRoutes } from '../../shared/http/route.ts';
 import { createStreams } from '../../shared/http/server/streams.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
-import { bodyOf, foldReadModel } from '../../shared/payment/response.ts';
-import { foldState } from '../../shared/payment/state.ts';
+import { streamOf } from '../../shared/payment/events.ts';
+import { foldReadModel, foldState } from '../../shared/payment/fold.ts';
+import { bodyOf } from '../../shared/payment/response.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { addressKinds } from '../../webhooks/endpoints/addresses.ts';
 import { sqliteDeliveries } from '../../webhooks/store/sqlite.ts';

@@ -3,7 +3,7 @@
  * out of order, and one that comes twice is the same to the byte, wherever the relay is killed.
  */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import type { KeyDocument } from '../../shared/read-models/key-document.ts';
 import { RelayNotReady } from '../../topics/errors.ts';
 import { partitionOf } from '../../topics/messages.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
-import type { PaymentEvent } from '../../shared/payment/payment-events.ts';
+import type { PaymentEvent } from '../../shared/payment/events.ts';
 import { eventMessage, stateMessage } from '../../topics/messages.ts';
 import type { FeedMessage } from '../../topics/port.ts';
 import { declinedRefunds, largestCreated } from '../support/largest-payment.ts';
@@ -34,7 +34,7 @@ describe('a state message does not grow with its payment', () => {
     const { readModel, state } = await lastMessages(declinedRefunds(largestCreated('pay_1'), 120));
     const { data } = JSON.parse(state.value);
     expect(data.transactionCount).toBe(120);
-    expect(data.transactions).toEqual(readModel.response.transactions.slice(-50));
+    expect(data.transactions).toEqual(readModel.transactions.slice(-50));
   });
 
   test('the largest payment that the contract allows fits a broker with its own settings', async () => {

@@ -1,7 +1,7 @@
 /** What the relay parks beside an event that cannot be read, and how many payments it may park. */
 import { describe, expect, test } from '@jest/globals';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import {
   checkpointAtStart,
   noteParked,

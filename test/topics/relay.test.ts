@@ -3,7 +3,7 @@
  * has the same id and revision, whatever broker, store and checkpoint do.
  */
 import { describe, expect, test } from '@jest/globals';
-import { streamOf } from '../../shared/payment/payment-events.ts';
+import { streamOf } from '../../shared/payment/events.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import type { KeyDocument } from '../../shared/read-models/key-document.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';

@@ -10,13 +10,9 @@ import { parse } from 'yaml';
 import { generatedTopicDocs } from '../../scripts/topics/generated.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
+import { PAYMENT_EVENT_TYPES, paymentSchemas, streamOf } from '../../shared/payment/events.ts';
 import type { PaymentDetails } from '../../shared/payment/fields.ts';
-import {
-  PAYMENT_EVENT_TYPES,
-  paymentSchemas,
-  streamOf,
-} from '../../shared/payment/payment-events.ts';
-import { project } from '../../shared/payment/response.ts';
+import { project } from '../../shared/payment/fold.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 import { eventMessage, stateMessage } from '../../topics/messages.ts';
 import { MESSAGE_VERSIONS } from '../../topics/schemas.ts';

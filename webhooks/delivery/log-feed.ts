@@ -4,8 +4,7 @@
  */
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
-import { isPaymentEvent } from '../../shared/payment/events.ts';
-import { paymentOf } from '../../shared/payment/payment-events.ts';
+import { isPaymentEvent, paymentOf } from '../../shared/payment/events.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import { createTurns } from '../../shared/runtime/fair-turns.ts';
 import { checkpointHashOf } from '../../shared/subscription/subscription.ts';

@@ -26,8 +26,8 @@ import {
   PROVIDER_AHEAD_STREAM,
   SECRET_CHANGES_STREAM,
 } from '../../../shared/payment/audit-events.ts';
-import { APPROVAL_MS_MAX } from '../../../shared/payment/decide-outcome.ts';
-import { streamOf } from '../../../shared/payment/payment-events.ts';
+import { APPROVAL_MS_MAX } from '../../../shared/payment/decide.ts';
+import { streamOf } from '../../../shared/payment/events.ts';
 import { SEALS_STREAM } from '../../../shared/payment/seal-events.ts';
 import { WEBHOOK_MERCHANTS_STREAM } from '../../../shared/payment/webhook-events.ts';
 import { ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';

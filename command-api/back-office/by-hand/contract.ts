@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { named, REQUIRED, requiredChoice, requiredOr } from '../../../shared/http/fields.ts';
-import { APPROVAL_MS_MAX } from '../../../shared/payment/decide-outcome.ts';
+import { APPROVAL_MS_MAX } from '../../../shared/payment/decide.ts';
 import type { ResolutionRequest } from '../../../shared/payment/state.ts';
 import { holdsLongNumber } from '../../../shared/runtime/card-numbers.ts';
 import type { Config } from '../../../shared/runtime/config.ts';

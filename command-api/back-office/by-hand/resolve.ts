@@ -82,7 +82,7 @@ const meantOf = ({ state }: LoadedPayment, { operationId }: Resolution): Operati
   if (first === undefined)
     return 'nothing is unresolved on this payment: every operation has its outcome';
   if (operationId === undefined && open.length === 1) return first;
-  const ids = open.map((o) => `${o.operationId} (${o.kind} of ${o.amountMinor})`).join(', ');
+  const ids = open.map((o) => `${o.operationId} (${o.kind} of ${o.amount})`).join(', ');
   if (operationId === undefined) return `several operations are unresolved, name one: ${ids}`;
   const meant = open.find((o) => o.operationId === operationId);
   return meant ?? `that operation is not unresolved; unresolved are: ${ids}`;

@@ -92,8 +92,8 @@ const respond = (reply: FastifyReply, paymentId: string, resolved: Resolved): Fa
     return reject(reply, 'BUSINESS_RULE_VIOLATION', [why], headers);
   }
   const { operation, status, revision } = resolved;
-  const { kind, operationId, amountMinor, ended, confirmation, resolutionRequest } = operation;
-  const taken = { paymentId, operation: kind, operationId, amountMinor, status, revision };
+  const { kind, operationId, amount, ended, confirmation, resolutionRequest } = operation;
+  const taken = { paymentId, operation: kind, operationId, amountMinor: amount, status, revision };
   if (resolutionRequest === undefined)
     return sendJson(reply, {
       ...taken,

@@ -15,7 +15,7 @@ import { ControlNotWhole, UnreadableStream } from '../../../shared/event-store/e
 import { isOfPayment } from '../../../shared/event-store/fold-stream.ts';
 import type { EventContext, EventStore } from '../../../shared/event-store/port.ts';
 import { PROVIDER_AHEAD_STREAM } from '../../../shared/payment/audit-events.ts';
-import { streamOf } from '../../../shared/payment/payment-events.ts';
+import { streamOf } from '../../../shared/payment/events.ts';
 import { isOtherProvider } from '../../../shared/payment/state.ts';
 import { backOffMs, pause, within } from '../../../shared/runtime/back-off.ts';
 import { onError } from '../../../shared/runtime/error-text.ts';

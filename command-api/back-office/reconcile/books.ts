@@ -5,7 +5,7 @@ import type { LedgerEntry } from '../../../providers/port.ts';
 import { isReadable } from '../../../shared/event-store/codec.ts';
 import { isOfPayment, type RecordedPaymentEvent } from '../../../shared/event-store/fold-stream.ts';
 import type { EventStore, LogEvent } from '../../../shared/event-store/port.ts';
-import { paymentOf } from '../../../shared/payment/payment-events.ts';
+import { paymentOf } from '../../../shared/payment/events.ts';
 import { isOtherProvider } from '../../../shared/payment/state.ts';
 import type { Reconciliation } from './contract.ts';
 import {

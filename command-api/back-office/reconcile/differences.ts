@@ -1,6 +1,6 @@
 import type { KnownDispute, LedgerEntry, ProviderOperationKind } from '../../../providers/port.ts';
 import type { RecordedPaymentEvent } from '../../../shared/event-store/fold-stream.ts';
-import { type PaymentEvent, paymentOf } from '../../../shared/payment/payment-events.ts';
+import { type PaymentEvent, paymentOf } from '../../../shared/payment/events.ts';
 
 /** One without an outcome is unresolved. */
 export type Logged = {

@@ -8,7 +8,7 @@ import {
 } from '../../../providers/port.ts';
 import { asUnreadable, UnreadableStream } from '../../../shared/event-store/errors.ts';
 import type { LaterResult } from '../../../shared/payment/commands.ts';
-import { decideLater } from '../../../shared/payment/decide-later.ts';
+import { decideLater } from '../../../shared/payment/decide.ts';
 import { isNeverCarriedOut, type Operation } from '../../../shared/payment/state.ts';
 import { within } from '../../../shared/runtime/back-off.ts';
 import type { CommandDeps } from '../../deps.ts';
@@ -157,7 +157,7 @@ export const reconcilePayment = async (
   const untold = isUntold(provider, payment);
   const found = await lookUpAll(provider, payment, compared);
   const rows = compared.map((operation): Compared => {
-    const { operationId, amountMinor: amount, requestedAt: revision, ended } = operation;
+    const { operationId, amount, requestedAt: revision, ended } = operation;
     const { kind } = questionAbout(payment, operation);
     const said = found.get(operationId) ?? LATE;
     return {

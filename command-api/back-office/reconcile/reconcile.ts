@@ -9,7 +9,7 @@ import { UnreadableStream } from '../../../shared/event-store/errors.ts';
 import { isOfPayment } from '../../../shared/event-store/fold-stream.ts';
 import type { LogJob, LogReader } from '../../../shared/event-store/port.ts';
 import { scanLog } from '../../../shared/event-store/scan-log.ts';
-import { type PaymentEvent, streamOf } from '../../../shared/payment/payment-events.ts';
+import { type PaymentEvent, streamOf } from '../../../shared/payment/events.ts';
 import { onError } from '../../../shared/runtime/error-text.ts';
 import { resultOf } from '../../../shared/runtime/jobs.ts';
 import { fewAtOnce, slicesOf } from '../../../shared/runtime/scheduling.ts';

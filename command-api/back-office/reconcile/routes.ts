@@ -14,7 +14,7 @@ import {
   type Streams,
   serverSent,
 } from '../../../shared/http/server/streams.ts';
-import { streamOf } from '../../../shared/payment/payment-events.ts';
+import { streamOf } from '../../../shared/payment/events.ts';
 import { ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../../../shared/read-models/port.ts';
 import { onError } from '../../../shared/runtime/error-text.ts';

@@ -1,6 +1,6 @@
 /** The sender of a request and their rights, by the claims of a token (gaps §10). */
 import type { JWTPayload } from 'jose';
-import { personOf } from '../../payment/decide-outcome.ts';
+import { personOf } from '../../payment/decide.ts';
 
 export type Principal = {
   /** `*`: all merchants. */

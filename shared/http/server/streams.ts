@@ -1,4 +1,5 @@
 /** Streams: read as fast as their client reads, cut off where it stalls, ended at a close. */
+
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { createTurns } from '../../runtime/fair-turns.ts';

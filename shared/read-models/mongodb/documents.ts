@@ -1,7 +1,7 @@
 /** The documents of the read models in MongoDB, and the filters that find them. */
 import type { Position } from '../../event-store/port.ts';
-import type { PaymentReadModel } from '../../payment/payment-response.ts';
-import { READ_MODEL_VERSION } from '../../payment/response.ts';
+import { READ_MODEL_VERSION } from '../../payment/fold.ts';
+import type { PaymentReadModel } from '../../payment/state.ts';
 import { type DocumentRow, type RowCheck, rowOf } from '../document-row.ts';
 import { DocumentTooLarge } from '../errors.ts';
 import type { Found } from '../pages.ts';

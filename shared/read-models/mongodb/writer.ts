@@ -4,7 +4,7 @@
  * that is repeated, or written by two projectors at once, is harmless.
  */
 import type { Position } from '../../event-store/port.ts';
-import { bytesOfReadModel, type PaymentReadModel } from '../../payment/payment-response.ts';
+import { bytesOfReadModel, type PaymentReadModel } from '../../payment/state.ts';
 import { type BoundedMap, createBoundedMap } from '../../runtime/bounded-map.ts';
 import { type DamageReports, NO_CHECK } from '../damage.ts';
 import { type RowCheck, readModelOf } from '../document-row.ts';

@@ -1,5 +1,5 @@
 /** What is kept in memory of the served file's documents (ADR-0112). */
-import { bytesOfReadModel, type PaymentReadModel } from '../../payment/payment-response.ts';
+import { bytesOfReadModel, type PaymentReadModel } from '../../payment/state.ts';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
 import type { PaymentDocument } from '../port.ts';
 
@@ -36,7 +36,7 @@ export const createCaches = () => {
     readModels,
     documents,
     written: (readModel: PaymentReadModel): void => {
-      const { paymentId } = readModel.response;
+      const { paymentId } = readModel;
       readModels.set(paymentId, readModel);
       documents.delete(paymentId);
     },

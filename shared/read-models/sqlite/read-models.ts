@@ -7,7 +7,8 @@
  * file that is opened damaged, or of another version of this code, is thrown away and filled again by
  * the projector; it never keeps the service from starting.
  */
-import type { PaymentReadModel } from '../../payment/payment-response.ts';
+
+import type { PaymentReadModel } from '../../payment/state.ts';
 import { newThreadHere } from '../../runtime/jobs.ts';
 import { createDamageReports, type DamageReports, NO_CHECK, WHOLE_FILE } from '../damage.ts';
 import { columnsOf, readModelOf, rowOf } from '../document-row.ts';
@@ -116,7 +117,7 @@ export const createWriter = (
       });
       for (const readModel of all) {
         caches.written(readModel);
-        onWritten(readModel.response.paymentId, readModel.revision);
+        onWritten(readModel.paymentId, readModel.revision);
       }
     },
   };

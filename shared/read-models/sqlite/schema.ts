@@ -3,7 +3,7 @@
  * not migrated.
  */
 import type { DatabaseSync } from 'node:sqlite';
-import { READ_MODEL_VERSION } from '../../payment/response.ts';
+import { READ_MODEL_VERSION } from '../../payment/fold.ts';
 import { capped, pagesToMove } from '../../runtime/sqlite.ts';
 import type { DocumentRow } from '../document-row.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CARD_BRANDS } from '../../payment/card-ranges.ts';
+import { CARD_BRANDS } from '../../payment/card.ts';
 import { pathOf, type Report, readJson, readSecret } from './files.ts';
 import { isLiveKey, settings } from './table.ts';
 

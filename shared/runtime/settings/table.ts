@@ -1,7 +1,7 @@
 /** How each setting is parsed; docs/settings.md says what it means and what holds where it is not set. */
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { CARD_BRANDS } from '../../payment/card-ranges.ts';
+import { CARD_BRANDS } from '../../payment/card.ts';
 
 /** `provider`: the simulated one alone. The last three: docs/several-processes.md. */
 export type Mode = 'embedded' | 'provider' | 'command-api' | 'query-api' | 'projector';

@@ -1,7 +1,9 @@
 /** What merchants, providers and operators do: each step runs on the service and on the model. */
+
 import { expect } from '@jest/globals';
 import fc from 'fast-check';
 import type { LaterResult } from '../../../shared/payment/commands.ts';
+import { minor } from '../../../shared/payment/fields.ts';
 import type { Fault } from '../../support/faults-on-demand.ts';
 import {
   APPROVED,
@@ -298,7 +300,7 @@ const disputed = (
   else return undefined;
   const disputeId = `du_${id.slice(-20)}_${model.disputes.length}`;
   const { amount = 0 } = model.disputes.at(-1) ?? {};
-  return { kind: 'DISPUTE', disputeId, amount, reason: 'fraudulent', status };
+  return { kind: 'DISPUTE', disputeId, amount: minor(amount), reason: 'fraudulent', status };
 };
 
 /** What the provider says next of a payment, where it fits; undefined where nothing does. */
@@ -327,7 +329,7 @@ const nextLater = (
   if (kind === 'CAPTURE_OBSERVED') {
     const amount = 100;
     succeed(model, 'capture', amount);
-    return { kind, reference, amount };
+    return { kind, reference, amount: minor(amount) };
   }
   if (kind === 'VOID_OBSERVED') {
     if (model.status !== 'AUTHORIZED') return undefined;
@@ -339,7 +341,7 @@ const nextLater = (
   const amount = Math.floor(left * share);
   if (model.status !== 'CAPTURED' || amount < 1) return undefined;
   succeed(model, 'refund', amount);
-  return { kind, refundId: `re_${paymentId.slice(-20)}_${said.length}`, amount };
+  return { kind, refundId: `re_${paymentId.slice(-20)}_${said.length}`, amount: minor(amount) };
 };
 
 /** The payment that it is said of. Few have a refund that can bounce or an open dispute: one is made. */

@@ -1,0 +1,402 @@
+/**
+ * The one fold of a payment: each event changes the state here, or is damage. The projector folds without the
+ * operations, which only the rules ask for.
+ */
+import type { EventData, PaymentEvent, PlacedEvent } from './events.ts';
+import { minor } from './fields.ts';
+import { type Dispute, failureOf, type Transaction, transactionId } from './response.ts';
+import {
+  amountOfRefund,
+  intentsWithoutOutcome,
+  leftOfCapture,
+  type ObservedRefund,
+  type Operation,
+  type OperationKind,
+  type PaymentReadModel,
+  type PaymentState,
+  refundableAmount,
+  type UnresolvedIntent,
+} from './state.ts';
+import { amountsAfter, NO_AMOUNTS } from './sums.ts';
+import {
+  type FollowingEvent,
+  type IntentEvent,
+  isIntent,
+  isLater,
+  isNote,
+  type LaterEvent,
+  type NoteEvent,
+  type OutcomeEvent,
+  TRANSITIONS,
+} from './transitions.ts';
+
+/** Raise it with any change of `project` or PaymentReadModel: stored read models are then filled anew. */
+export const READ_MODEL_VERSION = 7;
+
+/** Overwritten, because an object without a field of another is a slow one. */
+const NOT_SHOWN = { previousFailures: undefined };
+
+const created = (data: EventData<'PaymentCreated'>, time: string): PaymentReadModel => {
+  const { paymentId, merchantId, operationId, amount, currency, captureNow, card } = data;
+  const { last4: _last4, ...encryptedCard } = card;
+  return {
+    paymentId,
+    merchantId,
+    revision: 0,
+    unresolved: [{ operationId, amount, since: time }],
+    amount,
+    ...NO_AMOUNTS,
+    refundableAmount: minor(0),
+    currency,
+    status: 'PENDING',
+    paymentMethod: { type: 'CARD', card, encryptedCard },
+    captureNow,
+    createdAt: time,
+    updatedAt: time,
+    transactions: [],
+    ...data.details,
+    ...NOT_SHOWN,
+  };
+};
+
+const misfit = ({ type }: PaymentEvent, what = 'payment'): Error =>
+  new Error(`${type} does not fit its ${what}`);
+
+const withoutIntent = ({ type }: PaymentEvent): Error =>
+  new Error(`${type} without an unresolved intent of its operation`);
+
+/** The operation has an intent, and no outcome: `isUnresolved`. */
+const knownOf = ({ unresolved }: PaymentReadModel, operationId: string) => {
+  const known = unresolved.find((o) => o.operationId === operationId);
+  return { known, isUnresolved: known !== undefined && known.confirmation === undefined };
+};
+
+/**
+ * Throws Error where an intent begins an operation that has no outcome yet, or is not confirmed, and
+ * where an outcome has no unresolved intent. A sale is one operation with two outcomes: its
+ * PaymentCaptured comes when PaymentAuthorized has ended the create.
+ */
+const unresolvedAfter = (
+  payment: PaymentReadModel,
+  event: FollowingEvent,
+  since: string,
+): UnresolvedIntent[] => {
+  const { operationId, amount } = event.data;
+  const { unresolved, captureNow } = payment;
+  const { known, isUnresolved } = knownOf(payment, operationId);
+  if (isIntent(event)) {
+    if (known !== undefined)
+      throw new Error(`${event.type} of an operation that has begun already`);
+    return [...unresolved, { operationId, amount, since }];
+  }
+  if (!isUnresolved && !(event.type === 'PaymentCaptured' && captureNow))
+    throw withoutIntent(event);
+  // The second outcome of a sale finds what the first one has left.
+  if (known?.confirmation !== undefined) return unresolved;
+  const left = unresolved.filter((o) => o !== known);
+  if (event.data.resolution === undefined) return left;
+  return [...left, { operationId, amount, since, confirmation: 'UNCONFIRMED' }];
+};
+
+/**
+ * Throws Error where a note does not fit its operation: a provider opens something for one without an
+ * outcome, or wants its shopper, a resolution is requested of such a one or of a contradicted one,
+ * only an unconfirmed one is confirmed, and that or a failed attempt is contradicted.
+ */
+const unresolvedAfterNote = (
+  payment: PaymentReadModel,
+  note: NoteEvent,
+  since: string,
+): UnresolvedIntent[] => {
+  const { type, data } = note;
+  const { operationId, amount } = data;
+  const { unresolved, transactions, status } = payment;
+  const { known, isUnresolved } = knownOf(payment, operationId);
+  const confirmation = known?.confirmation;
+  const hasFailed = transactions.some(
+    ({ id, result }) => result === 'FAILED' && id.endsWith(operationId.slice(-26)),
+  );
+  const fits = {
+    PaymentProviderOpened: isUnresolved,
+    PaymentAuthenticationRequested: isUnresolved,
+    PaymentResolutionRequested: isUnresolved || confirmation === 'CONTRADICTED',
+    PaymentOutcomeConfirmed: confirmation !== undefined,
+    PaymentOutcomeContradicted:
+      confirmation === 'UNCONFIRMED' || (known === undefined && hasFailed),
+  };
+  if (!fits[type]) throw misfit(note, 'operation');
+  if (type === 'PaymentAuthenticationRequested' && status !== 'PENDING')
+    throw new Error(`${type} of a payment with an outcome`);
+  const noting = (changed: Partial<UnresolvedIntent>): UnresolvedIntent[] =>
+    unresolved.map((o) => (o === known ? { ...o, ...changed } : o));
+  switch (type) {
+    case 'PaymentAuthenticationRequested':
+      return noting({ waitsUntil: data.expiresAt });
+    case 'PaymentOutcomeConfirmed':
+      return unresolved.filter((o) => o !== known);
+    case 'PaymentOutcomeContradicted':
+      return known === undefined
+        ? [...unresolved, { operationId, amount, since, confirmation: 'CONTRADICTED' }]
+        : noting({ confirmation: 'CONTRADICTED' });
+    default:
+      return unresolved;
+  }
+};
+
+/** The place of the operation's refund in the list; -1 where none has ended. */
+const refundAt = (transactions: readonly Transaction[], operationId: string): number =>
+  transactions.findLastIndex(({ id }) => id === transactionId('REFUND', operationId));
+
+const fitsPayment = (payment: PaymentReadModel, event: LaterEvent): boolean => {
+  const { operationId, amount } = event.data;
+  const open = intentsWithoutOutcome(payment);
+  const isOpen = open.some((o) => o.operationId === operationId);
+  switch (event.type) {
+    case 'PaymentDisputed':
+    case 'PaymentDisputeClosed':
+      return true;
+    case 'PaymentRefundFailed':
+      return !isOpen;
+    case 'PaymentRefundObserved':
+      return (
+        !isOpen &&
+        refundAt(payment.transactions, operationId) < 0 &&
+        amount <= leftOfCapture(payment)
+      );
+    default:
+      return open.length === 0;
+  }
+};
+
+const withFailedRefund = (
+  transactions: Transaction[],
+  event: Extract<LaterEvent, { type: 'PaymentRefundFailed' }>,
+): Transaction[] => {
+  const { operationId, amount } = event.data;
+  const at = refundAt(transactions, operationId);
+  const refund = transactions[at];
+  if (refund?.result !== 'SUCCEEDED' || refund.amount !== amount) throw misfit(event);
+  const { id, type, createdAt } = refund;
+  const failure = failureOf(event.data);
+  return transactions.with(at, { id, type, amount, result: 'FAILED', failure, createdAt });
+};
+
+/** A sale is one attempt, with two outcomes where it is approved. */
+const attemptBy = (
+  type: (FollowingEvent | LaterEvent)['type'],
+  captureNow: boolean,
+): Transaction['type'] | undefined => {
+  if (captureNow && type === 'PaymentAuthorized') return undefined;
+  const isOfSale = captureNow && (type === 'PaymentCaptured' || type === 'PaymentFailed');
+  return isOfSale ? 'SALE' : TRANSITIONS[type].attempt;
+};
+
+const transactionsAfter = (
+  { transactions, captureNow }: PaymentReadModel,
+  event: FollowingEvent | LaterEvent,
+  createdAt: string,
+): Transaction[] => {
+  const { type, data } = event;
+  if (type === 'PaymentRefundFailed') return withFailedRefund(transactions, event);
+  const attempt = attemptBy(type, captureNow);
+  if (attempt === undefined) return transactions;
+  const { operationId, amount } = data;
+  const made = { id: transactionId(attempt, operationId), type: attempt, amount };
+  const failure = 'failureCode' in data ? failureOf(data) : undefined;
+  const result = failure === undefined ? 'SUCCEEDED' : 'FAILED';
+  return [...transactions, { ...made, result, failure, createdAt }];
+};
+
+const disputesAfter = (
+  disputes: Dispute[] | undefined,
+  event: FollowingEvent | LaterEvent,
+  createdAt: string,
+): Dispute[] | undefined => {
+  if (event.type !== 'PaymentDisputed' && event.type !== 'PaymentDisputeClosed') return disputes;
+  const { disputeId: id, amount } = event.data;
+  const known = disputes?.find((one) => one.id === id);
+  if (event.type === 'PaymentDisputed') {
+    if (known !== undefined) throw misfit(event);
+    const { reason } = event.data;
+    return [...(disputes ?? []), { id, amount, reason, status: 'OPEN', createdAt }];
+  }
+  const { status } = event.data;
+  if (known?.status !== 'OPEN' && !(known?.status === 'LOST' && status === 'WON'))
+    throw misfit(event);
+  return disputes?.map((one) => (one.id === id ? { ...one, status } : one));
+};
+
+const afterNote = <P extends PaymentReadModel>(
+  payment: P,
+  note: NoteEvent,
+  { revision, time }: Omit<PlacedEvent, 'event'>,
+): P => {
+  const after = { ...payment, revision, unresolved: unresolvedAfterNote(payment, note, time) };
+  if (note.type !== 'PaymentAuthenticationRequested') return after;
+  const nextAction = { type: 'REDIRECT' as const, expiresAt: note.data.expiresAt };
+  return Object.assign(after, { nextAction, updatedAt: time });
+};
+
+/**
+ * Applies one event; `payment` is undefined before the first. The operations of a state stay as they are.
+ * Throws Error where the event cannot follow: its revision is not the next one, the stream does not begin
+ * with PaymentCreated, or the table of transitions excludes it.
+ */
+export const project = (
+  payment: PaymentReadModel | undefined,
+  { event, ...place }: PlacedEvent,
+): PaymentReadModel => {
+  const { revision, time } = place;
+  const next = payment === undefined ? 0 : payment.revision + 1;
+  if (revision !== next) throw new Error(`revision ${revision} where ${next} follows`);
+  if (event.type === 'PaymentCreated') {
+    if (payment === undefined) return created(event.data, time);
+    throw new Error('PaymentCreated is not the first event of its stream');
+  }
+  if (payment === undefined) throw new Error('the stream has no PaymentCreated');
+  if (isNote(event)) return afterNote(payment, event, place);
+  const { from, to = payment.status } = TRANSITIONS[event.type];
+  if (!from.includes(payment.status))
+    throw new Error(`${event.type} cannot follow status ${payment.status}`);
+  if (isLater(event) && !fitsPayment(payment, event)) throw misfit(event);
+  const after: PaymentReadModel = {
+    ...payment,
+    ...amountsAfter(payment, event),
+    revision,
+    unresolved: isLater(event) ? payment.unresolved : unresolvedAfter(payment, event, time),
+    status: to,
+    updatedAt: event.type === 'PaymentAuthorizationExpiring' ? payment.updatedAt : time,
+    transactions: transactionsAfter(payment, event, time),
+    disputes: disputesAfter(payment.disputes, event, time),
+    nextAction: undefined,
+  };
+  if (event.type === 'PaymentAuthorized')
+    after.authorizationExpiresAt = event.data.authorizationExpiresAt;
+  if (to !== 'AUTHORIZED') after.authorizationExpiresAt = undefined;
+  if (to === 'CAPTURED' && after.refundedAmount >= after.capturedAmount) after.status = 'REFUNDED';
+  after.refundableAmount = refundableAmount(after);
+  return after;
+};
+
+/** `state` is undefined at first. Throws Error as `project`, and where an operation was never begun. */
+export const evolve = (state: PaymentState | undefined, next: PlacedEvent): PaymentState => {
+  const { operations = [], observedRefunds = [] } = state ?? {};
+  const payment = project(state, next);
+  const { type, data } = next.event;
+  // A transaction shows a part of the id alone.
+  if (
+    type === 'PaymentRefundFailed' &&
+    state &&
+    amountOfRefund(state, data.operationId) !== data.amount
+  )
+    throw misfit(next.event);
+  return Object.assign(payment, {
+    operations: operationsAfter(operations, next, payment),
+    observedRefunds: observedAfter(observedRefunds, next.event),
+  });
+};
+
+const foldBy =
+  <T>(step: (before: T | undefined, event: PlacedEvent) => T) =>
+  (events: Iterable<PlacedEvent>): T | undefined => {
+    let folded: T | undefined;
+    for (const event of events) folded = step(folded, event);
+    return folded;
+  };
+
+/** Undefined for an empty stream. Throws as `project` does. */
+export const foldReadModel = foldBy(project);
+
+/** Undefined for an empty stream. Throws as `evolve` does. */
+export const foldState = foldBy(evolve);
+
+/** The operations after an event that fits the read model. */
+const operationsAfter = (
+  operations: Operation[],
+  { event, revision, time }: PlacedEvent,
+  { unresolved }: PaymentReadModel,
+): Operation[] => {
+  if (isIntent(event)) return [...operations, begun(event, revision)];
+  const { operationId } = event.data;
+  if (event.type === 'PaymentAuthorizationExpiring')
+    return operations.map(marking(operationId, 'noticedExpiring'));
+  if (event.type === 'PaymentRefundFailed')
+    return operations.map(marking(operationId, 'failedLater'));
+  if (isLater(event)) return operations;
+  // From the end: an outcome mostly follows its intent soon, and there can be thousands of refunds.
+  const at = operations.findLastIndex((o) => o.operationId === operationId);
+  const known = operations[at];
+  const confirmation = unresolved.find((o) => o.operationId === operationId)?.confirmation;
+  if (isNote(event)) {
+    // A read model does not tell an operation from a refund that was made elsewhere.
+    if (known === undefined) throw misfit(event, 'operation');
+    return operations.with(at, { ...noted(known, event, time), confirmation });
+  }
+  // The one outcome without an unresolved intent is a sale's capture, which belongs to the create.
+  if (known === undefined || (known.ended !== undefined && at > 0)) throw withoutIntent(event);
+  return operations.with(at, { ...ended(known, event, revision), confirmation });
+};
+
+const KINDS: Record<IntentEvent['type'], OperationKind> = {
+  PaymentCreated: 'create',
+  PaymentCaptureRequested: 'capture',
+  PaymentVoidRequested: 'void',
+  PaymentRefundRequested: 'refund',
+};
+
+const begun = ({ type, data }: IntentEvent, requestedAt: number): Operation => {
+  const { operationId, amount, identity, provider } = data;
+  const operation = { operationId, amount, identity, requestedAt, provider };
+  const mayAsk = 'authentication' in data && data.authentication === true;
+  return { kind: KINDS[type], ...operation, ...(mayAsk && { authentication: true }) };
+};
+
+const ended = (
+  operation: Operation,
+  { type, data }: OutcomeEvent,
+  revision: number,
+): Operation => ({
+  ...operation,
+  ...(type === 'PaymentAuthorized' &&
+    data.providerReference !== undefined && { reference: data.providerReference }),
+  // The outcome says what was refunded, so that a refund which bounces takes just that back (L5).
+  amount: data.amount,
+  ended: { outcome: 'outcome' in data ? data.outcome : 'APPROVED', revision },
+  resolutionRequest: undefined,
+});
+
+const noted = (operation: Operation, { type, data }: NoteEvent, time: string): Operation => {
+  switch (type) {
+    case 'PaymentProviderOpened':
+      return { ...operation, reference: data.providerReference };
+    case 'PaymentAuthenticationRequested':
+      return { ...operation, authentication: true, waitsUntil: data.expiresAt };
+    case 'PaymentResolutionRequested': {
+      const { outcome, evidence, withoutFence, requestedBy } = data;
+      const resolutionRequest = { outcome, evidence, withoutFence, requestedBy, requestedAt: time };
+      return { ...operation, resolutionRequest };
+    }
+    case 'PaymentOutcomeConfirmed': {
+      const isByHand = operation.confirmation === 'CONTRADICTED' && data.resolution !== undefined;
+      const confirmed = { ...operation, resolutionRequest: undefined };
+      return isByHand ? { ...confirmed, contradictionEnded: true } : confirmed;
+    }
+    case 'PaymentOutcomeContradicted':
+      return { ...operation, resolutionRequest: undefined };
+  }
+};
+
+const marking =
+  (operationId: string, mark: 'failedLater' | 'noticedExpiring') =>
+  <T extends { operationId: string }>(one: T): T =>
+    one.operationId === operationId ? { ...one, [mark]: true } : one;
+
+const observedAfter = (
+  observed: ObservedRefund[],
+  { type, data }: PlacedEvent['event'],
+): ObservedRefund[] => {
+  if (type === 'PaymentRefundFailed') return observed.map(marking(data.operationId, 'failedLater'));
+  if (type !== 'PaymentRefundObserved') return observed;
+  const { operationId, refundId, amount } = data;
+  return [...observed, { operationId, refundId, amount }];
+};
