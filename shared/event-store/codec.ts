@@ -19,14 +19,27 @@ import { UnreadableStream } from './errors.ts';
 import type { Expected, NewEvent, RecordedEvent, StoredForm, UnreadableEvent } from './port.ts';
 
 const DEPTH_MAX = 1000;
-const stringify = configure({ strict: true, maximumDepth: DEPTH_MAX });
+const sorted = configure({ strict: true, maximumDepth: DEPTH_MAX });
 
 /** Half a surrogate pair, in contrast to an escaped backslash before `ud…`. */
 const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 
-/** Canonical JSON, to hash events and recognise repeats. Throws for NaN, infinity, half a surrogate pair and a circular reference. */
+/** True where `JSON.stringify` writes the canonical form: a schema gives its fields in that order. */
+const isInOrder = (value: unknown, depth = 0): boolean => {
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object' || value === null) return true;
+  if (depth === DEPTH_MAX) return false;
+  let last = '';
+  for (const [name, inner] of Object.entries(value)) {
+    if ((name < last && !Array.isArray(value)) || !isInOrder(inner, depth + 1)) return false;
+    last = name;
+  }
+  return true;
+};
+
+/** Canonical JSON (RFC 8785), to hash events and recognise repeats. Throws for NaN, infinity, half a surrogate pair and a circular reference. */
 export const canonicalJson = (value: unknown): string => {
-  const json = String(stringify(value));
+  const json = isInOrder(value) ? JSON.stringify(value) : String(sorted(value));
   if (json.includes('\\ud') && LONE_SURROGATE.test(json))
     throw new Error('half a surrogate pair has no canonical form');
   return json;
@@ -111,14 +124,14 @@ export function encode(stream: string, expected: Expected, events: NewEvent[]): 
   return events.map((given) => {
     const { event, ...envelope } = check(given);
     const { type, data } = event;
-    const place = {
-      stream,
-      revision: last.revision + 1,
-      previousHash: last.hash,
-      schemaVersion: EVENT_VERSIONS[type],
-    };
-    const text = canonicalJson({ ...place, ...envelope, type, data });
-    const recorded = { ...place, ...envelope, event, hash: hashOf(text) };
+    const { context, id, time } = envelope;
+    const previousHash = last.hash;
+    const revision = last.revision + 1;
+    const schemaVersion = EVENT_VERSIONS[type];
+    const place = { id, previousHash, revision, schemaVersion, stream, time };
+    // Fields in canonical order need no sorting.
+    const text = canonicalJson({ context, data, ...place, type });
+    const recorded = { ...place, context, event, hash: hashOf(text) };
     last = recorded;
     return { text, recorded };
   });
