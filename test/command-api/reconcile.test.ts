@@ -373,10 +373,10 @@ describe('a reconciliation in bounded memory', () => {
       entry({ cursor: String(n + 1), operationId: operationId(n), paymentId: `pay_${n}` }),
     );
   const ofPages = (entries: LedgerEntry[]) => ({
-    ledger: async (after: string | null, limit: number) => {
+    ledger: async (after: string | null) => {
       const from = Number(after);
-      const page = entries.slice(from, from + limit);
-      const next = from + limit < entries.length ? String(from + limit) : null;
+      const page = entries.slice(from, from + 100);
+      const next = from + 100 < entries.length ? String(from + 100) : null;
       return { entries: page, next };
     },
   });
