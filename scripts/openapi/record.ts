@@ -202,7 +202,7 @@ const HELD: Step[] = [
   [CREATE, 'With results of 3-D Secure', { body: example('three-d-secure'), show }],
 ];
 
-const BUDGET_MS = '400';
+const BUDGET_MS = '2000';
 
 export const MERCHANT_RUNS: Run[] = [
   [{}, [...OUTCOMES, ...MALFORMED, ...WEBHOOKS, ...FAULTS, ...REJECTIONS]],

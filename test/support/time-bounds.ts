@@ -21,6 +21,12 @@ export const STOP_MS_MAX = bound(10_000);
  */
 export const ENDS_MS_MAX = bound(15_000);
 
+/**
+ * A5: one search of a body takes no longer than so many times JSON.parse of as many bytes: ten times what
+ * the dearest takes. One that grows with the square of the bytes takes thousands.
+ */
+export const TIMES_JSON_PARSE_MAX = 100;
+
 // What the long run measures (docs/reliability.md).
 
 /** From a start after a kill to ready, in the median; a tenth of it on a idle machine. */
