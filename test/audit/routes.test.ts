@@ -440,22 +440,6 @@ describe('docs/audit.md: malformed parameters', () => {
 });
 
 describe('M5: reconciliation', () => {
-  const reconcile = (bearer: string | null) =>
-    service.ask('POST', '/audit/v1/reconcile', undefined, { token: bearer });
-
-  test('lists an unresolved operation that the provider carried out; once resolved, both agree', async () => {
-    const paymentId = idOf(await service.create());
-    await leaveUnresolved(service, 'answer lost', () => service.change('capture', paymentId));
-    const before = await reconcile(all);
-    expect(before.json.differences).toContainEqual(
-      expect.objectContaining({ kind: 'UNRESOLVED_IN_LOG', paymentId }),
-    );
-    // The next command looks the capture up first.
-    await service.change('void', paymentId);
-    const after = (await reconcile(all)).json.differences as { paymentId: string }[];
-    expect(after.filter((difference) => difference.paymentId === paymentId)).toEqual([]);
-  });
-
   const ofPayment = (paymentId: string, bearer: string | null = all, query = '') =>
     service.ask('GET', `/audit/v1/payments/${paymentId}/reconcile${query}`, undefined, {
       token: bearer,

@@ -7,11 +7,13 @@ import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
 import { runCli } from '../support/cli.ts';
 import { httpServer } from '../support/faulty-server.ts';
 import { type StartedInProcess, startInProcess } from '../support/service-in-process.ts';
+import { AWAITED_MS } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 
 let service: StartedInProcess;
 beforeAll(async () => {
-  service = await startInProcess();
+  // Card 4228 takes all of it, and card 4269 two seconds.
+  service = await startInProcess({ env: { PROVIDER_TIMEOUT_MS: String(2 * AWAITED_MS) } });
 });
 afterAll(() => service[Symbol.asyncDispose]());
 

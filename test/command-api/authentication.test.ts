@@ -233,13 +233,6 @@ describe('a shopper who does not come in time', () => {
     expect((await ended(own, idOf(response))).json.status).toBe('AUTHORIZED');
     expect(await own.ledger(idOf(response))).toMatchObject([{ outcome: 'APPROVED' }]);
   });
-
-  test('a restart of the service meanwhile loses nothing', async () => {
-    const id = idOf(await create(short));
-    await short.restart();
-    expect(failureIn(await ended(short, id))).toEqual(NOT_AUTHENTICATED);
-    await short.listen();
-  });
 });
 
 test('gaps §8: a unique reference of a payment that waits is taken, and gives the address again', async () => {

@@ -6,9 +6,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { startSweep } from '../../command-api/recovery/sweep.ts';
 import type { LedgerEntry } from '../../providers/port.ts';
-import { paymentOf } from '../../shared/payment/events.ts';
 import { unresolvedOperations } from '../../shared/payment/state.ts';
-import { type Random, randomOf, SEED } from '../support/random.ts';
+import { type Random, randomOf } from '../support/random.ts';
 import { type CommandResponse, idOf } from '../support/service-in-process.ts';
 import {
   type CommandProcess,
@@ -115,40 +114,5 @@ describe(`faults, races: ${ROUNDS} rounds of ${AT_ONCE} at once, two processes`,
         .filter((status) => !STATUSES.includes(status)),
     ).toEqual([]);
     process.stdout.write(`races: ${ROUNDS} rounds, answers ${JSON.stringify(counts)}\n`);
-  });
-
-  test('gaps §8: creates under one key or one unique reference charge once', async () => {
-    await using processes = await openTwoCommandProcesses({
-      ...HASTY,
-      MERCHANT_REFERENCE: 'unique',
-    });
-    const random = randomOf(SEED + 1);
-    for (let round = 0; round < ROUNDS; round++) {
-      const { a, b } = processes;
-      b.clock.aheadMs = random.between(0, 4_000);
-      for (const at of [a, b]) loseSome(at, random, 20);
-      const before = (await processes.ledger()).length;
-      const merchantReference = `order-${round}`;
-      const withKey = random.chance(0.5);
-      await Promise.all(
-        Array.from({ length: AT_ONCE }, (_, n) =>
-          (n % 2 ? a : b).create(
-            { merchantReference, amount: withKey ? 100 : 1 + (n % 3) },
-            withKey ? { key: `key-${round}` } : {},
-          ),
-        ),
-      );
-      await resolveAll(processes);
-      const charged = (await processes.ledger()).slice(before);
-      expect(charged.length).toBeLessThanOrEqual(1);
-      for (const { paymentId } of charged) await expectWhole(processes, paymentId);
-    }
-    const streams = new Set(
-      (await processes.store.readAll(null, 100_000)).map(({ stream }) => stream),
-    );
-    for (const stream of streams) {
-      const id = paymentOf(stream);
-      if (id !== undefined) await expectWhole(processes, id);
-    }
   });
 });

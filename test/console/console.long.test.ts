@@ -1,20 +1,13 @@
 /**
  * The console where it is hard: a payment with a thousand events, many events a second, a service that
- * stops and comes back, and several processes.
+ * stops and comes back.
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
-import { makeToken } from '../../cli/settings.ts';
-import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { launchBrowser, noBrowser, openPage, type Visit } from '../support/browser.ts';
-import { describeUnless, testUnless } from '../support/describe-driver.ts';
+import { describeUnless } from '../support/describe-driver.ts';
 import { payment } from '../support/service-in-process.ts';
-import {
-  noThreeProcesses,
-  type Service,
-  startService,
-  startThreeProcesses,
-} from '../support/service-processes.ts';
+import { type Service, startService } from '../support/service-processes.ts';
 import { until } from '../support/until.ts';
 
 const missing = noBrowser();
@@ -143,27 +136,5 @@ describeUnless(missing, 'the console, long', () => {
     await made.page.waitForSelector('text=Connected.');
     const { json } = await again.post('/api/v1/payments', payment());
     await made.page.waitForSelector(`.row a:has-text("${json.paymentId}")`);
-  });
-
-  const reason = noThreeProcesses();
-  testUnless(reason, 'several processes behind one address', async () => {
-    await using processes = await startThreeProcesses();
-    const read = loadConfig(processes.env);
-    if (!read.ok) throw new Error(read.problems.join('; '));
-    const token = await makeToken(read.config, { merchant: '*', scope: SCOPE, ttlSeconds: 600 });
-    const merchant = await makeToken(read.config, { merchant: 'm_demo', ttlSeconds: 600 });
-    const response = await fetch(`${processes.url}/api/v1/payments`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${merchant}` },
-      body: JSON.stringify(payment({ captureNow: true })),
-    });
-    const { paymentId } = (await response.json()) as { paymentId: string };
-    const { page, complaints } = await openPage(browser, processes.url);
-    await page.goto(`${processes.url}/console/find#token=${token}`);
-    await page.click(`a:has-text("${paymentId}")`);
-    await page.waitForSelector('text=Verified: 3 events');
-    await page.goto(`${processes.url}/console/operate/rebuild#token=${token}`);
-    await page.waitForSelector('dt:has-text("Checkpoint")');
-    expect(complaints).toEqual([]);
   });
 });

@@ -110,17 +110,6 @@ test.each(workloads.map((one) => [one.metadata.name, one.spec.template.spec] as 
   },
 );
 
-test('a misspelt field, a wrong type and a missing one are noticed', () => {
-  const [deployment] = workloads;
-  const broken = structuredClone(deployment as object) as Record<string, Record<string, unknown>>;
-  Object.assign(broken.spec ?? {}, { replica: 2, replicas: 'two', selector: undefined });
-  expect(refusedBy(broken as never).sort()).toEqual([
-    '/spec must NOT have additional properties',
-    "/spec must have required property 'selector'",
-    '/spec/replicas must be integer',
-  ]);
-});
-
 /** Which keys each secret has, by the page. */
 const PAGE = textOf('docs/kubernetes.md');
 const secretsOfPage = new Map(
