@@ -278,8 +278,8 @@ const wronglyFine = ({ changes, where, cells }: TableRow): string[] => {
   return isNamed ? said : [...said, 'nothing names it'];
 };
 
-/** They do not hang on the size of the log. */
-const FIRST = ['every sum, rehashed, no read models', "a read model's body"];
+/** It does not hang on the size of the log. */
+const FIRST = ['every sum, rehashed, no read models'];
 const rows = ALL_ROWS.toSorted((a, b) => FIRST.indexOf(b.name) - FIRST.indexOf(a.name));
 const folder = temporaryFolder();
 let original: Original;
@@ -293,7 +293,7 @@ test('the page has the table, with a row for each tampering', () => {
   expect(original.events).toBeGreaterThan(timesOf(2_000, 120));
 });
 
-test.each(shareOf(rows, 2).map((tampering) => [tampering.name, tampering] as const))(
+test.each(shareOf(rows, 1).map((tampering) => [tampering.name, tampering] as const))(
   'L3: %s: every command says what the page says, and none says fine of it',
   async (name, tampering) => {
     const row = await measure(original, tampering);

@@ -87,18 +87,6 @@ describe('interface, create: 200', () => {
     const entries = await service.ledger(json.paymentId);
     expect(entries).toMatchObject([{ kind: 'SALE', amount: 2500, outcome: 'APPROVED' }]);
   });
-
-  test('the smallest request: what is absent is left out, captureNow is false', async () => {
-    const card = { number: APPROVED, holderName: 'A', expiryMonth: '01', expiryYear: '2031' };
-    const body = { amount: 1, currency: 'USD', paymentMethod: { type: 'CARD', card } };
-    const { status, json, text } = await service.ask('POST', PAYMENTS, body);
-    expect(status).toBe(200);
-    expect(json).toMatchObject({ captureNow: false, amount: 1 });
-    expect(text).not.toContain('null');
-    expect(json).not.toHaveProperty('consumer');
-    expect(json).not.toHaveProperty('merchantReference');
-    expect(json.paymentMethod).toMatchObject({ card: { cvvPresentDuringAttempt: false } });
-  });
 });
 
 describe('interface, create: 402', () => {

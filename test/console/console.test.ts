@@ -126,20 +126,6 @@ describeConsole('the console', (world) => {
     await page.waitForSelector('li.failed:has-text("advice: retry later")');
   });
 
-  testOfLongRun('a token without scopes, and with its merchant in another claim', async () => {
-    const merchant = await signToken({ client_id: 'm_test', sub: 'shop' });
-    const { page } = await world.visit('/console', merchant);
-    await page.waitForSelector('h1:has-text("My payments")');
-    expect(await page.locator('nav a').allInnerTexts()).toEqual([
-      'My payments',
-      'My webhooks',
-      'API',
-    ]);
-    expect(await page.locator('.reader').innerText()).toMatch(
-      /^shop · m_test, until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? UTC/,
-    );
-  });
-
   testOfLongRun('a merchant sees what became of its webhooks, and sends one again', async () => {
     await using receiver = await startReceiver();
     const merchant = await world.tokenOf('hooks', 'm_test', 'payments:read webhooks:write');

@@ -94,39 +94,6 @@ describeConsole('the console at 1280, 390 and 320 px', (world) => {
     });
   });
 
-  testOfLongRun(
-    'the page Verify says how many breaks there are in how many events, and no promise beside them',
-    async () => {
-      const page = await open('/console/verify', phone);
-      await page.click('main button:has-text("Verify")');
-      const finding = page.locator('.finding.bad');
-      await finding.waitFor();
-      expect(await finding.innerText()).toMatch(/^✕ BROKEN: 1 break in \d+ events, up to #\d+$/);
-      const main = await page.locator('main').innerText();
-      expect(main).not.toContain('nothing can be taken out');
-      expect(main).toMatch(/Head: #\d+ [0-9a-f]{64}/);
-      expect(await page.evaluate(BEYOND_THE_PAGE)).toBe(0);
-      await page.click('.broken a');
-      await page.waitForURL(new RegExp(`${changed}.revision=3$`));
-      await page.waitForSelector('.event.is-broken');
-      expect(await page.locator('.broken a').count()).toBe(0);
-    },
-  );
-
-  testOfLongRun(
-    'Live shows payments, and the reads by auditors where they are wanted',
-    async () => {
-      const page = await open('/console/live', laptop);
-      await page.waitForSelector('text=Connected.');
-      await world.cli('events', refunded);
-      const paymentId = idOf(await world.service.create());
-      await page.waitForSelector(`.row a:has-text("${paymentId}")`);
-      expect(await page.locator('.row:has-text("AuditAccessed")').count()).toBe(0);
-      await page.check('text=Show reads by auditors too');
-      await page.waitForSelector('.row:has-text("AuditAccessed")');
-    },
-  );
-
   test('a card number that is typed never leaves the browser, and one in the address is cut', async () => {
     const ann = await world.tokenOf('ann');
     const { page, requests } = await world.visit('/console/find', ann, {});

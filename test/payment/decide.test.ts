@@ -140,12 +140,6 @@ describe('gaps §6: the approval of a create', () => {
   const data = { providerReference: 'ref-1' };
   scenarios([
     {
-      title: 'an authorization appends PaymentAuthorized',
-      given: [created()],
-      when: record(operationId(0), approved),
-      response: [authorized(data)],
-    },
-    {
       title: 'a sale appends PaymentAuthorized and PaymentCaptured in one batch, nothing released',
       given: [created({ captureNow: true })],
       when: record(operationId(0), approved),
@@ -287,12 +281,6 @@ describe('gaps §5, §7: refund', () => {
       when: record(another.operationId),
       response: [refunded({ ...another, amount: 1700 })],
     },
-    {
-      title: 'a sale can be refunded',
-      given: [created({ captureNow: true }), authorized(), captured()],
-      when: refund(),
-      response: [refundRequested(newly)],
-    },
   ]);
 });
 
@@ -387,26 +375,6 @@ describe('gaps §7: outcomes that are no approval', () => {
       ];
     }),
   );
-
-  scenarios([
-    {
-      title: "a decline without a code of the provider's own",
-      given: [created()],
-      when: record(operationId(0), { outcome: 'DECLINED', failureCode: 'UNKNOWN_DECLINE' }),
-      response: [
-        {
-          type: 'PaymentFailed',
-          data: {
-            operationId: operationId(0),
-            amount: 2500,
-            currency: 'USD',
-            failureCode: 'UNKNOWN_DECLINE',
-            outcome: 'DECLINED',
-          },
-        },
-      ],
-    },
-  ]);
 });
 
 /** That every command is safe to repeat is a property in agreement.test.ts. */

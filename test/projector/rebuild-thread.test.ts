@@ -6,7 +6,6 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newThread } from '../../embedded/jobs.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
-import { RebuildImpossible } from '../../projector/errors.ts';
 import { moneyDifferences } from '../../projector/money-differences.ts';
 import { rebuild } from '../../projector/rebuild.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
@@ -90,16 +89,6 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     expect(turns).toBeGreaterThan(0);
   });
 
-  test('one that is stopped half way leaves the old read models, and no file', async () => {
-    const stopping = new AbortController();
-    const onProgress = () => stopping.abort(new Error('stopped half way'));
-    const options = { store, readModels, logger, hold, onProgress, signal: stopping.signal };
-    await expect(rebuild(options)).rejects.toThrow('stopped half way');
-    expect(existsSync(`${file()}.next`)).toBe(false);
-    expect(await readModels.getAny('pay_1')).toMatchObject({ revision: LIFE - 1 });
-    expect(await projector.rebuild()).toMatchObject({ equal: true, served: true });
-  });
-
   test.each([1, 2, 3])(
     'one whose thread dies while it waits for its call %d leaves the old read models, and no file',
     async (death) => {
@@ -116,14 +105,6 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
       expect(await projector.rebuild()).toMatchObject({ equal: true, served: true });
     },
   );
-
-  test('one whose log ends before the served checkpoint leaves the old read models, and no file', async () => {
-    const checkpoint = async () => String(PAYMENTS * LIFE + 1);
-    const short = rebuild({ store, readModels: { ...readModels, checkpoint }, logger, hold });
-    await expect(short).rejects.toThrow(RebuildImpossible);
-    expect(existsSync(`${file()}.next`)).toBe(false);
-    expect(await projector.rebuild()).toMatchObject({ equal: true, served: true });
-  });
 
   test('gives the same documents with all indexes, says how far it is, and goes on with the log', async () => {
     const reported: number[] = [];

@@ -1,7 +1,6 @@
 /** Notices cost reads at Stripe, whose limits the money's own requests need (docs/providers/stripe.md). */
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { shareOf, timesOf } from '../support/long-run-share.ts';
+import { shareOf } from '../support/long-run-share.ts';
 import { randomOf } from '../support/random.ts';
 import { idOf } from '../support/service-in-process.ts';
 import type { Intent, StripeRefund } from '../support/stripe-double/books.ts';
@@ -81,31 +80,4 @@ describe('an authorization, its capture and a refund with the notices that the p
     expect(await deliver({ type: 'charge.refunded', object: chargeOf(intent) })).toBe(200);
     expect((await service.get(paymentId)).json.refundedAmount).toBe(700);
   });
-});
-
-test('sales of 24 a second go through beside their notices, within the limits of Stripe', async () => {
-  double.limitRates({ endpoint: 25, all: 100 });
-  const sales: Promise<number>[] = [];
-  const notices: Promise<number>[] = [];
-  const sell = async (): Promise<number> => {
-    const { status, json } = await service.create({ captureNow: true });
-    if (status !== 200) return status;
-    const intent = intentOf(json.paymentId);
-    refundInDashboard(intent, 100);
-    for (let time = 0; time < 2; time += 1) {
-      notices.push(deliver({ type: 'payment_intent.succeeded', object: { ...intent } }));
-      notices.push(deliver({ type: 'charge.refunded', object: chargeOf(intent) }));
-    }
-    return status;
-  };
-  for (let made = 0; made < 24 * timesOf(4, 1); made += 1) {
-    sales.push(sell());
-    await delay(1_000 / 24);
-  }
-  expect(new Set(await Promise.all(sales))).toEqual(new Set([200]));
-  const heard = await Promise.all(notices);
-  expect(heard).toHaveLength(4 * sales.length);
-  // What Stripe was not asked about in time is delivered again.
-  expect(heard.filter((status) => status !== 200 && status !== 503)).toEqual([]);
-  expect(heard).toContain(200);
 });
