@@ -30,13 +30,11 @@ import { merchantsWithEndpoints, readableEndpoints, readEndpoints } from './endp
 import type { Endpoint } from './endpoints.ts';
 import {
   currentEndpointBody,
-  deliveryOf,
-  endpointBody,
   eventOf,
   handled,
   type Keyed,
   ownEndpoint,
-  type Stored,
+  type Show,
   sendAttempts,
   type WebhookDeps,
   type Webhooks,
@@ -101,12 +99,6 @@ const NOT_READABLE = [
   'the webhook endpoints of a merchant cannot be read, and it may be one of them',
 ];
 
-/** Its delivery is read before a command stores anything: a response that fails later would deny that. */
-const bodyAfter = async ({ deliveries }: Webhooks, endpointId: string) => {
-  const delivery = await deliveryOf(deliveries, endpointId);
-  return ({ endpoint }: Stored) => endpointBody(endpoint, delivery);
-};
-
 const HOUR_MS = 3_600_000;
 
 /** Each reads all events of its merchant's endpoints. */
@@ -147,7 +139,7 @@ export const WEBHOOK_ROUTES = {
         ...(after !== null && { after }),
       };
       const command = { kind: 'create', endpoint } as const;
-      const show = (done: Stored) => withSecret(webhooks, done.endpoint);
+      const show: Show = (done) => withSecret(webhooks, done.endpoint);
       return handled(api, input, reply.code(201), { command, show, keyed: content });
     }),
   }),
@@ -181,20 +173,18 @@ export const WEBHOOK_ROUTES = {
       const { endpointId, content } = input;
       const details = contract.urlDetails(content.url, webhooks.kindOf);
       if (details.length > 0) return reject(reply, 'INVALID_REQUEST', details);
-      const show = await bodyAfter(webhooks, endpointId);
       const end = await webhooks.store.end();
       const url = content.url && writtenUrl(content.url);
       const command = { kind: 'change', endpointId, end, ...content, url } as const;
-      return handled(api, input, reply, { command, show });
+      return handled(api, input, reply, { command });
     }),
   }),
   deleteWebhookEndpoint: route({
     request: { endpointId: true },
     responses: { ...okJson(contract.WebhookEndpoint), ...NO_ENDPOINT, ...FAULT },
-    handle: commanding(async (api, input, reply) => {
-      const { endpointId } = input;
-      const show = await bodyAfter(api.webhooks, endpointId);
-      return handled(api, input, reply, { command: { kind: 'delete', endpointId }, show });
+    handle: commanding((api, input, reply) => {
+      const command = { kind: 'delete', endpointId: input.endpointId } as const;
+      return handled(api, input, reply, { command });
     }),
   }),
   rotateWebhookSecret: route({
@@ -214,11 +204,10 @@ export const WEBHOOK_ROUTES = {
       const { webhooks } = api;
       const { endpointId, content } = input;
       await webhooks.secret();
-      const delivery = await deliveryOf(webhooks.deliveries, endpointId);
       const expiresMs = Date.now() + content.request.oldExpiresInHours * HOUR_MS;
       const oldExpiresAt = new Date(expiresMs).toISOString();
       const command = { kind: 'rotate', endpointId, oldExpiresAt } as const;
-      const show = (done: Stored) => withSecret(webhooks, done.endpoint, delivery);
+      const show: Show = ({ endpoint }, row) => withSecret(webhooks, endpoint, row);
       return handled(api, input, reply, { command, show, keyed: content });
     }),
   }),
@@ -232,7 +221,7 @@ export const WEBHOOK_ROUTES = {
     handle: commanding(async (api, input, reply) => {
       const { endpointId, content } = input;
       const command = { kind: 'test', endpointId } as const;
-      const show = ({ events }: Stored) => ({ eventId: events.at(-1)?.id });
+      const show: Show = ({ events }) => ({ eventId: events.at(-1)?.id });
       return handled(api, input, reply.code(202), { command, show, keyed: content });
     }),
   }),
@@ -254,7 +243,6 @@ export const WEBHOOK_ROUTES = {
       const { principal, endpointId, content } = input;
       const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
       if (endpoint === undefined) return reply;
-      const show = await bodyAfter(webhooks, endpointId);
       const { since, eventId } = content.request;
       const event =
         eventId === undefined ? undefined : await eventOf(webhooks, endpointId, eventId);
@@ -269,7 +257,7 @@ export const WEBHOOK_ROUTES = {
         ...(since !== undefined && { since }),
         ...(event !== undefined && { event }),
       } as const;
-      return handled(api, input, reply.code(202), { command, show, keyed: content });
+      return handled(api, input, reply.code(202), { command, keyed: content });
     }),
   }),
   listWebhookAttempts: route({
