@@ -56,7 +56,7 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
   const { timeoutMs } = options;
   const base = new URL(options.url);
   const prefix = base.pathname.replace(/\/+$/, '');
-  const transport = openTransport(base.origin, options.connectTimeoutMs);
+  const transport = openTransport(base.origin, options.connectTimeoutMs, BODY_BYTES_MAX);
   const headers = {
     accept: 'application/json',
     ...(options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }),
@@ -74,7 +74,6 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
       },
       body,
       signal: AbortSignal.timeout(timeoutMs),
-      bytesMax: BODY_BYTES_MAX,
     });
   };
   const pathOf = ({ operationId }: Pick<OperationQuestion, 'operationId'>): string =>

@@ -26,8 +26,7 @@ export type StripeCall = {
 };
 
 /** A PaymentIntent is 3 to 6 kB; a list has up to 100 of them. */
-const BYTES_MAX = 64 * 1024;
-const LIST_BYTES_MAX = 2 * 1024 * 1024;
+const BYTES_MAX = 2 * 1024 * 1024;
 
 const headersOf = (
   { idempotencyKey, method }: StripeRequest,
@@ -52,7 +51,7 @@ export const stripeClient = (options: {
   const { nowMs = Date.now } = options;
   const base = new URL(options.url);
   const prefix = base.pathname.replace(/\/+$/, '');
-  const transport = openTransport(base.origin, options.connectTimeoutMs);
+  const transport = openTransport(base.origin, options.connectTimeoutMs, BYTES_MAX);
   let aheadMs: number | undefined;
   return {
     /** How far Stripe's clock, by which it lists, is ahead of ours; undefined before its first response. */
@@ -71,7 +70,6 @@ export const stripeClient = (options: {
         headers: headersOf(request, account, options.version),
         body: isGet ? undefined : form,
         signal,
-        bytesMax: isGet ? LIST_BYTES_MAX : BYTES_MAX,
       });
       const date = Date.parse(String(response.headers.date));
       if (!Number.isNaN(date)) aheadMs = date - nowMs();
