@@ -79,8 +79,10 @@ const noResponse = (error: unknown, aborted: boolean): Response => {
   return neverConnected(error as ConnectFailure) ? lostBy('unreachable', false) : lostBy('broken');
 };
 
-/** A response of more than `bytesMax` is lost as `oversized`. */
-export const openTransport = (origin: string, connectTimeoutMs: number, bytesMax: number) => {
+/** Paths lie below that of `url`. A response of more than `bytesMax` is lost as `oversized`. */
+export const openTransport = (url: string, connectTimeoutMs: number, bytesMax: number) => {
+  const { origin, pathname } = new URL(url);
+  const prefix = pathname.replace(/\/+$/, '');
   const pool = new Pool(origin, {
     connect: connectWithin(connectTimeoutMs),
     maxResponseSize: bytesMax,
@@ -91,9 +93,10 @@ export const openTransport = (origin: string, connectTimeoutMs: number, bytesMax
   return {
     /** Never throws. Follows no redirect and sends nothing a second time. */
     send: async (request: TransportRequest): Promise<Response> => {
-      const { method, path, headers, body, signal } = request;
+      const { method, headers, body = null, signal } = request;
+      const path = prefix + request.path;
       try {
-        const response = await pool.request({ method, path, headers, body: body ?? null, signal });
+        const response = await pool.request({ method, path, headers, body, signal });
         annotate({ 'http.response.status_code': response.statusCode });
         return {
           status: response.statusCode,

@@ -49,9 +49,7 @@ export const stripeClient = (options: {
   nowMs?: (() => number) | undefined;
 }) => {
   const { nowMs = Date.now } = options;
-  const base = new URL(options.url);
-  const prefix = base.pathname.replace(/\/+$/, '');
-  const transport = openTransport(base.origin, options.connectTimeoutMs, BYTES_MAX);
+  const transport = openTransport(options.url, options.connectTimeoutMs, BYTES_MAX);
   let aheadMs: number | undefined;
   return {
     /** How far Stripe's clock, by which it lists, is ahead of ours; undefined before its first response. */
@@ -66,7 +64,7 @@ export const stripeClient = (options: {
       const isGet = method === 'GET';
       const response = await transport.send({
         method,
-        path: `${prefix}${path}${isGet && form !== '' ? `?${form}` : ''}`,
+        path: `${path}${isGet && form !== '' ? `?${form}` : ''}`,
         headers: headersOf(request, account, options.version),
         body: isGet ? undefined : form,
         signal,

@@ -21,7 +21,7 @@ import {
 } from './later-results.ts';
 import { type LedgerMemory, readLedgerEnd, readStripeLedger } from './ledger.ts';
 import { cancelUnused, fence, find } from './look-up.ts';
-import { NOT_FOUND, NOT_SENT, traceOf, unknownBy } from './read.ts';
+import { NOT_FOUND, NOT_SENT, requestIdsOf, unknownBy } from './read.ts';
 import { listIntents, type StripeRequest } from './requests.ts';
 
 type StripeAccounts = {
@@ -119,8 +119,9 @@ const callsOf = (
     const result = named(await work(call).catch(unknownBy), account);
     const { outcome = '', reason } = result as Said;
     const { paymentId, kind: operation, reference } = about;
+    const requestIds = requestIdsOf(heard);
     if (NO_SUCCESS.includes(outcome))
-      logger?.info({ paymentId, operation, reference, outcome, reason, ...traceOf(heard) }, LINE);
+      logger?.info({ paymentId, operation, reference, outcome, reason, requestIds }, LINE);
     return result;
   };
 };
