@@ -77,12 +77,6 @@ const NOT_ALLOWED: Record<number, ResponseForm> = {
 const KEY_REUSED: Record<number, ResponseForm> = {
   422: { description: 'The Idempotency-Key came with another request.' },
 };
-const NO_ENDPOINT: Record<number, ResponseForm> = {
-  404: { description: 'The merchant has no such webhook endpoint.' },
-};
-const FAULT: Record<number, ResponseForm> = {
-  500: { description: 'A fault of ours.', unrecorded: true },
-};
 
 const endpointsOf = async ({ store }: Webhooks, merchantIds: readonly string[]) => {
   const endpoints: Endpoint[] = [];
@@ -119,7 +113,6 @@ export const WEBHOOK_ROUTES = {
     responses: {
       201: replayable('Registered.', contract.WebhookEndpointWithSecret),
       ...NOT_ALLOWED,
-      ...FAULT,
     },
     handle: commanding(async (api, input, reply) => {
       const { webhooks } = api;
@@ -145,7 +138,7 @@ export const WEBHOOK_ROUTES = {
   }),
   listWebhookEndpoints: route({
     request: { query: NoParameters },
-    responses: { ...okJson(contract.WebhookEndpointList), ...FAULT },
+    responses: okJson(contract.WebhookEndpointList),
     handle: async ({ webhooks }, { principal }, reply) => {
       const { endpoints } = await readEndpoints(webhooks.store, principal.merchantId);
       const show = (one: Endpoint) => currentEndpointBody(webhooks.deliveries, one);
@@ -154,7 +147,7 @@ export const WEBHOOK_ROUTES = {
   }),
   getWebhookEndpoint: route({
     request: { endpointId: true },
-    responses: { ...okJson(contract.WebhookEndpoint), ...NO_ENDPOINT, ...FAULT },
+    responses: okJson(contract.WebhookEndpoint),
     handle: async ({ webhooks }, { principal, endpointId }, reply) => {
       const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
       if (endpoint === undefined) return reply;
@@ -167,7 +160,7 @@ export const WEBHOOK_ROUTES = {
       read: readChange,
       body: { schema: contract.WebhookEndpointChange, required: true },
     },
-    responses: { ...okJson(contract.WebhookEndpoint), ...NOT_ALLOWED, ...NO_ENDPOINT, ...FAULT },
+    responses: { ...okJson(contract.WebhookEndpoint), ...NOT_ALLOWED },
     handle: commanding(async (api, input, reply) => {
       const { webhooks } = api;
       const { endpointId, content } = input;
@@ -181,7 +174,7 @@ export const WEBHOOK_ROUTES = {
   }),
   deleteWebhookEndpoint: route({
     request: { endpointId: true },
-    responses: { ...okJson(contract.WebhookEndpoint), ...NO_ENDPOINT, ...FAULT },
+    responses: okJson(contract.WebhookEndpoint),
     handle: commanding((api, input, reply) => {
       const command = { kind: 'delete', endpointId: input.endpointId } as const;
       return handled(api, input, reply, { command });
@@ -197,8 +190,6 @@ export const WEBHOOK_ROUTES = {
     responses: {
       200: replayable('The response.', contract.WebhookEndpointWithSecret),
       ...KEY_REUSED,
-      ...NO_ENDPOINT,
-      ...FAULT,
     },
     handle: commanding(async (api, input, reply) => {
       const { webhooks } = api;
@@ -215,8 +206,6 @@ export const WEBHOOK_ROUTES = {
     request: { endpointId: true, read: readTest, ...KEYED },
     responses: {
       202: replayable('It is sent in a moment.', contract.WebhookTest),
-      ...NO_ENDPOINT,
-      ...FAULT,
     },
     handle: commanding(async (api, input, reply) => {
       const { endpointId, content } = input;
@@ -235,8 +224,6 @@ export const WEBHOOK_ROUTES = {
     responses: {
       202: replayable('They are sent from now on.', contract.WebhookEndpoint),
       ...NOT_ALLOWED,
-      ...NO_ENDPOINT,
-      ...FAULT,
     },
     handle: commanding(async (api, input, reply) => {
       const { webhooks } = api;
@@ -262,7 +249,7 @@ export const WEBHOOK_ROUTES = {
   }),
   listWebhookAttempts: route({
     request: { endpointId: true, query: contract.AttemptParameters },
-    responses: { ...okJson(contract.WebhookAttemptList), ...NO_ENDPOINT, ...FAULT },
+    responses: okJson(contract.WebhookAttemptList),
     handle: async ({ webhooks }, { principal, endpointId, query }, reply) => {
       const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
       return endpoint === undefined ? reply : sendAttempts(webhooks, endpointId, query, reply);
@@ -285,10 +272,7 @@ export const WEBHOOK_ROUTES = {
   }),
   listAllWebhookAttempts: route({
     request: { allMerchants: true, endpointId: true, query: contract.AttemptParameters },
-    responses: {
-      ...okJson(contract.WebhookAttemptList),
-      404: { description: 'No merchant has such a webhook endpoint.' },
-    },
+    responses: okJson(contract.WebhookAttemptList),
     handle: async ({ webhooks }, { endpointId, query }, reply) => {
       if ((await webhooks.deliveries.load(endpointId)) === undefined) {
         const merchantIds = await merchantsWithEndpoints(webhooks.store);
