@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
-import { openTransport, type Response } from '../transport.ts';
+import { lostBy, openTransport, type Response } from '../transport.ts';
 import type { StripeRequest } from './requests.ts';
 import { type StripeError, stripeErrorBody } from './shapes.ts';
 
@@ -42,23 +42,33 @@ const headersOf = (
   ...(account && { 'stripe-account': account }),
 });
 
+/** Of the account, among accounts: holds its key. */
+export const nameOf = ({ secretKey, account }: StripeAccount): string =>
+  `${secretKey} ${account ?? ''}`;
+
 export const stripeClient = (options: {
   url: string;
   version: string;
   connectTimeoutMs: number;
+  perSecondMax?: number;
   nowMs?: (() => number) | undefined;
 }) => {
   const { nowMs = Date.now } = options;
   const transport = openTransport(options.url, options.connectTimeoutMs, BYTES_MAX);
+  const pace = createPace(options.perSecondMax ?? 0);
   let aheadMs: number | undefined;
   return {
+    pace,
     /** How far Stripe's clock, by which it lists, is ahead of ours; undefined before its first response. */
     aheadMs: (): number | undefined => aheadMs,
+    /** `turn` is `pace.read` for what can wait: what became of a payment, the ledger. An unknown outcome cannot. */
     send: async (
       request: StripeRequest,
       account: StripeAccount,
       signal: AbortSignal,
+      turn: (account: string) => Promise<boolean> = pace.atOnce,
     ): Promise<StripeResponse> => {
+      if (!(await turn(nameOf(account)))) return lostBy('paced', false);
       const { method, path, params } = request;
       const form = new URLSearchParams(params).toString();
       const isGet = method === 'GET';
@@ -76,6 +86,7 @@ export const stripeClient = (options: {
     close: transport.close,
   };
 };
+export type StripeClient = ReturnType<typeof stripeClient>;
 
 /** What is left of `timeoutMs`. Only the wall clock goes on while the machine is suspended, and the fence with it. */
 export const timeLeft = (timeoutMs: number, nowMs: () => number): (() => number) => {
@@ -91,7 +102,7 @@ const NAMES_MAX = 100_000;
 const ALL = 4;
 
 /** Turns in each account, `perSecond` for an endpoint; 0: no limit. False: the turn is too far away. */
-export const createPace = (perSecond: number) => {
+const createPace = (perSecond: number) => {
   const gapMs = perSecond === 0 ? 0 : 1_000 / perSecond;
   /** When the bucket of each name is full again: a second's worth may go at once. */
   const fullAt = createBoundedMap<number>(NAMES_MAX);
