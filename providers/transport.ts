@@ -15,7 +15,6 @@ type TransportRequest = {
   headers: Record<string, string>;
   body?: string | undefined;
   signal: AbortSignal;
-  bytesMax: number;
 };
 
 export type Response = {
@@ -48,20 +47,6 @@ const parseResponse = (bytes: Buffer): unknown => {
   return json.ok && json.repeated === undefined ? json.value : undefined;
 };
 
-class TooLarge extends Error {}
-
-const readCapped = async (body: Dispatcher.ResponseData['body'], bytesMax: number) => {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += (chunk as Buffer).length;
-    // Leaving the loop destroys the body and with it the connection.
-    if (bytes > bytesMax) throw new TooLarge();
-    chunks.push(chunk as Buffer);
-  }
-  return Buffer.concat(chunks);
-};
-
 type ConnectFailure = { code?: string; syscall?: string; errors?: ConnectFailure[] };
 
 /** An address with several IPs fails with one error for each. */
@@ -90,13 +75,17 @@ const connectWithin = (timeoutMs: number): buildConnector.connector => {
 
 const noResponse = (error: unknown, aborted: boolean): Response => {
   if (aborted) return lostBy('timeout');
-  if (error instanceof TooLarge) return lostBy('oversized');
+  if (error instanceof errors.ResponseExceededMaxSizeError) return lostBy('oversized');
   return neverConnected(error as ConnectFailure) ? lostBy('unreachable', false) : lostBy('broken');
 };
 
-export const openTransport = (origin: string, connectTimeoutMs: number) => {
+/** Paths lie below that of `url`. A response of more than `bytesMax` is lost as `oversized`. */
+export const openTransport = (url: string, connectTimeoutMs: number, bytesMax: number) => {
+  const { origin, pathname } = new URL(url);
+  const prefix = pathname.replace(/\/+$/, '');
   const pool = new Pool(origin, {
     connect: connectWithin(connectTimeoutMs),
+    maxResponseSize: bytesMax,
     // The call's own abort bounds all of it; these would only bound the gaps.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -104,14 +93,15 @@ export const openTransport = (origin: string, connectTimeoutMs: number) => {
   return {
     /** Never throws. Follows no redirect and sends nothing a second time. */
     send: async (request: TransportRequest): Promise<Response> => {
-      const { method, path, headers, body, signal, bytesMax } = request;
+      const { method, headers, body = null, signal } = request;
+      const path = prefix + request.path;
       try {
-        const response = await pool.request({ method, path, headers, body: body ?? null, signal });
+        const response = await pool.request({ method, path, headers, body, signal });
         annotate({ 'http.response.status_code': response.statusCode });
         return {
           status: response.statusCode,
           headers: response.headers,
-          body: parseResponse(await readCapped(response.body, bytesMax)),
+          body: parseResponse(Buffer.from(await response.body.bytes())),
         };
       } catch (error) {
         return noResponse(error, signal.aborted);

@@ -51,7 +51,6 @@ export const WEBHOOK_EVENT_ROUTES = {
     request: { query: Parameters, read: readLastEventId },
     responses: {
       200: { description: 'The messages.', content: asEvents, unrecorded: true },
-      500: { description: 'A fault of ours.', unrecorded: true },
     },
     handle: async ({ webhookEvents: deps }, { principal, query, content: lastId }, reply) => {
       if (!deps.streams.take(reply)) return rejectBusy(reply);

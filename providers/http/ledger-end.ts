@@ -8,9 +8,6 @@ const REQUESTS_MAX = 220;
 
 type Read = Provider['ledger'];
 
-const sequenceOf = (entry: LedgerEntry | undefined): number | undefined =>
-  entry === undefined ? undefined : Number(entry.cursor);
-
 /** None where the ledger ends at `after`. Throws Error where it has no end. */
 export const ledgerEnd = async (ledger: Read, after: string | null): Promise<LedgerEntry[]> => {
   const floor = Number(after ?? 0);
@@ -22,13 +19,12 @@ export const ledgerEnd = async (ledger: Read, after: string | null): Promise<Led
   let at = floor;
   for (let requests = 0; requests < REQUESTS_MAX; requests += 1) {
     const { entries, next } = await ledger(String(at), LEDGER_PAGE_MAX);
-    const last = sequenceOf(entries.at(-1));
-    if (last === undefined) {
-      if (at === low) return withThoseBefore(ledger, floor, found);
-      high = at;
-    } else if (next === null) return withThoseBefore(ledger, floor, entries);
-    else if (last > low) {
-      low = last;
+    const last = entries.at(-1);
+    if (last === undefined && at === low) return withThoseBefore(ledger, floor, found);
+    if (last !== undefined && next === null) return withThoseBefore(ledger, floor, entries);
+    if (last === undefined) high = at;
+    else {
+      low = Number(last.cursor);
       found = entries;
     }
     if (high !== undefined) at = low + Math.floor((high - low) / 2);
@@ -42,10 +38,10 @@ export const ledgerEnd = async (ledger: Read, after: string | null): Promise<Led
 
 /** The search may have met the end with its last entry alone. */
 const withThoseBefore = async (ledger: Read, floor: number, found: LedgerEntry[]) => {
-  const last = sequenceOf(found.at(-1));
+  const last = found.at(-1)?.cursor;
   if (last === undefined) return found;
-  const from = String(Math.max(floor, last - LEDGER_PAGE_MAX));
+  const from = String(Math.max(floor, Number(last) - LEDGER_PAGE_MAX));
   const { entries } = await ledger(from, LEDGER_PAGE_MAX);
   // A provider whose pages are smaller gives the first of them only.
-  return sequenceOf(entries.at(-1)) === last ? entries : found;
+  return entries.at(-1)?.cursor === last ? entries : found;
 };

@@ -54,9 +54,7 @@ const putBody = (operation: ProviderOperation): string => {
 
 export const httpProvider = (options: HttpProviderOptions): Provider => {
   const { timeoutMs } = options;
-  const base = new URL(options.url);
-  const prefix = base.pathname.replace(/\/+$/, '');
-  const transport = openTransport(base.origin, options.connectTimeoutMs);
+  const transport = openTransport(options.url, options.connectTimeoutMs, BODY_BYTES_MAX);
   const headers = {
     accept: 'application/json',
     ...(options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }),
@@ -66,7 +64,7 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
     const traceparent = currentTraceparent();
     return transport.send({
       method,
-      path: prefix + path,
+      path,
       headers: {
         ...headers,
         ...(body !== undefined && { 'content-type': 'application/json' }),
@@ -74,7 +72,6 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
       },
       body,
       signal: AbortSignal.timeout(timeoutMs),
-      bytesMax: BODY_BYTES_MAX,
     });
   };
   const pathOf = ({ operationId }: Pick<OperationQuestion, 'operationId'>): string =>

@@ -21,7 +21,7 @@ import {
   type KnownAuthorization,
   type SimulatedOutcome,
 } from './rules.ts';
-import { type CardBehaviour, LATER_BEHAVIOURS } from './test-cards.ts';
+import { type CardBehaviour, KEPT_BEHAVIOURS } from './test-cards.ts';
 
 export type SimulatedEntry = Omit<LedgerEntry, 'cursor'> & {
   /** From 1, in the order in which operations were carried out. */
@@ -122,16 +122,6 @@ const entryOf = (row: CarriedOut): SimulatedEntry => {
 const recordedOf = (row: Row): Recorded =>
   row.outcome === 'FENCED' ? { outcome: 'FENCED' } : { outcome: 'RECORDED', entry: entryOf(row) };
 
-const REMEMBERED: ReadonlySet<CardBehaviour> = new Set<CardBehaviour>([
-  'CAPTURE_DECLINED',
-  'REFUND_DECLINED',
-  ...LATER_BEHAVIOURS,
-]);
-
-// Any other word would say more about the card than must be kept.
-const remembered = (behaviour: CardBehaviour | undefined): CardBehaviour | null =>
-  behaviour !== undefined && REMEMBERED.has(behaviour) ? behaviour : null;
-
 const openDatabase = (file: string, durability: Durability): DatabaseSync => {
   ensurePrivateFile(file);
   const db = openLedgerFile(file, durability);
@@ -164,33 +154,10 @@ export const readLedger = (file: string) => {
   return { list: listIn(db), close: () => db.close() };
 };
 
-/** Operations that wait for their shopper. */
-const authenticationsIn = (db: DatabaseSync) => {
-  const insert = db.prepare(AWAIT);
+const ledgerIn = (db: DatabaseSync) => {
+  const addAuthentication = db.prepare(AWAIT);
   const byOperation = db.prepare(`${AUTHENTICATION} WHERE operation_id = ?`);
   const bySecret = db.prepare(`${AUTHENTICATION} WHERE secret = ?`);
-  const waiting = (operationId: string): WaitingOperation | undefined => {
-    const row = byOperation.get(operationId) as ShopperAuthentication | undefined;
-    return row && { outcome: 'ACTION_REQUIRED', ...row };
-  };
-  return {
-    waiting,
-    /** Unless it waits already. */
-    await: (operation: AskingShopper, expiresAt: string): WaitingOperation => {
-      const { operationId, kind, paymentId, amount, currency } = operation;
-      const order = { operationId, kind, paymentId, amount, currency };
-      const secret = randomBytes(SECRET_BYTES).toString('base64url');
-      insert.run({ ...order, secret, returnUrl: operation.authentication.returnUrl, expiresAt });
-      const kept = waiting(operationId);
-      if (kept === undefined) throw new Error(`operation ${operationId} waits and is not kept`);
-      return kept;
-    },
-    authentication: (secret: string) => bySecret.get(secret) as ShopperAuthentication | undefined,
-  };
-};
-
-const ledgerIn = (db: DatabaseSync) => {
-  const { waiting, ...authentications } = authenticationsIn(db);
   const find = db.prepare(FIND);
   const end = db.prepare(END);
   const list = listIn(db);
@@ -204,15 +171,26 @@ const ledgerIn = (db: DatabaseSync) => {
     const row = find.get(operationId) as Row | undefined;
     return row && recordedOf(row);
   };
-  const mustRead = (operationId: string): Recorded => {
-    const recorded = read(operationId);
-    if (recorded === undefined)
-      throw new Error(`operation ${operationId} is not in the ledger after its insert`);
-    return recorded;
+  const waiting = (operationId: string): WaitingOperation | undefined => {
+    const row = byOperation.get(operationId) as ShopperAuthentication | undefined;
+    return row && { outcome: 'ACTION_REQUIRED', ...row };
+  };
+  const there = <T>(operationId: string, stored: T | undefined): T => {
+    if (stored !== undefined) return stored;
+    throw new Error(`operation ${operationId} is not in the ledger after its insert`);
   };
 
   return {
-    ...authentications,
+    /** Unless it waits already. */
+    await: (operation: AskingShopper, expiresAt: string): WaitingOperation => {
+      const { operationId, kind, paymentId, amount, currency } = operation;
+      const { returnUrl } = operation.authentication;
+      const order = { operationId, kind, paymentId, amount, currency, returnUrl, expiresAt };
+      const secret = randomBytes(SECRET_BYTES).toString('base64url');
+      addAuthentication.run({ ...order, secret });
+      return there(operationId, waiting(operationId));
+    },
+    authentication: (secret: string) => bySecret.get(secret) as ShopperAuthentication | undefined,
     /** Unless the id is recorded or fenced. */
     record: (
       operation: Ordered & { authorizationId?: string },
@@ -227,16 +205,17 @@ const ledgerIn = (db: DatabaseSync) => {
       const order = { sequence, operationId, kind, paymentId, amount, currency };
       const row = { ...order, ...decided, ...(isAuthorized && { authorizationExpiresAt }) };
       const none = { failureCode: null, providerFailureCode: null, authorizationExpiresAt: null };
-      const kept = { authorizationId, behaviour: remembered(behaviour) };
+      const isKept = behaviour !== undefined && KEPT_BEHAVIOURS.has(behaviour);
+      const kept = { authorizationId, behaviour: isKept ? behaviour : null };
       const values = { ...none, ...row, ...kept, madeAt: new Date(nowMs).toISOString() };
-      if (insert.run(values).changes === 0) return mustRead(operationId);
+      if (insert.run(values).changes === 0) return there(operationId, read(operationId));
       lastSequence = sequence;
       return { outcome: 'RECORDED', entry: { ...row, providerReference: `sim_${sequence}` } };
     },
     /** Unless the id is recorded. */
     fence: (operationId: string): Recorded => {
       fence.run(operationId);
-      return mustRead(operationId);
+      return there(operationId, read(operationId));
     },
     find: (operationId: string): Recorded | WaitingOperation | undefined =>
       read(operationId) ?? waiting(operationId),

@@ -85,7 +85,7 @@ type Call = { Params: { secret: string } };
 
 export const registerPage = (
   app: FastifyInstance,
-  pages: Pick<Simulation, 'authentication' | 'isWaiting' | 'press'>,
+  pages: Pick<Simulation, 'authentication' | 'find' | 'press'>,
   onPressed: (pressed: ShopperAuthentication) => void,
 ): void => {
   const send = (reply: FastifyReply, status: number, page: string) =>
@@ -97,7 +97,8 @@ export const registerPage = (
   app.get<Call>(`${PAGE}/:secret`, WITH_HEAD, async ({ params }, reply) => {
     const found = pages.authentication(params.secret);
     if (found === undefined) return send(reply, 404, NO_PAGE);
-    return send(reply, 200, pages.isWaiting(found.operationId) ? pageOf(found) : TOO_LATE);
+    const waits = pages.find(found.operationId)?.outcome === 'ACTION_REQUIRED';
+    return send(reply, 200, waits ? pageOf(found) : TOO_LATE);
   });
   for (const action of ['authenticate', 'fail'] as const) {
     app.post<Call>(`${PAGE}/:secret/${action}`, async ({ params }, reply) => {

@@ -1,11 +1,11 @@
 /** The simulated provider over HTTP (provider.md). No body and no address is logged. */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { z } from 'zod';
 import { engineState, registerHealth } from '../../shared/http/server/health.ts';
 import { CardSecret } from '../../shared/payment/card.ts';
+import { pause } from '../../shared/runtime/back-off.ts';
 import { createMetrics, type Metrics } from '../../shared/runtime/metrics.ts';
 import {
   BODY_BYTES_MAX,
@@ -100,22 +100,6 @@ const recordCalls = (app: FastifyInstance, metrics: Metrics): void => {
   });
 };
 
-/** Keeps the calls that get no response, so that a stop can end them. */
-const silences = (app: FastifyInstance) => {
-  const silent = new Set<Socket>();
-  app.addHook('preClose', async () => {
-    for (const socket of silent) socket.destroy();
-  });
-  return (reply: FastifyReply): void => {
-    const { socket } = reply.raw;
-    reply.hijack();
-    if (socket === null) return;
-    silent.add(socket);
-    socket.once('close', () => silent.delete(socket));
-    setTimeout(() => socket.destroy(), SILENCE_MS_MAX).unref();
-  };
-};
-
 type Call = FastifyRequest<{ Params: { operationId: string } }>;
 
 /** A FENCED one is a conflict to a PUT alone. */
@@ -139,7 +123,8 @@ const respond = (
 };
 
 const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
-  const holdOpen = silences(app);
+  const closing = new AbortController();
+  app.addHook('preClose', async () => closing.abort());
 
   app.addHook('preHandler', async (request, reply) => {
     const { operationId } = request.params as { operationId?: string };
@@ -154,7 +139,10 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
     const carried = await simulation.operate(operationFrom(operationId, body.data));
     switch (carried.outcome) {
       case 'SILENT':
-        return holdOpen(reply);
+        reply.hijack();
+        await pause(SILENCE_MS_MAX, closing.signal);
+        reply.raw.socket?.destroy();
+        return;
       case 'RESPONSE_LOST':
         reply.hijack();
         reply.raw.socket?.destroy();

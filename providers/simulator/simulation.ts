@@ -70,7 +70,6 @@ export const openSimulation = (
       ledger.find(operationId) ?? (atWork.has(operationId) ? { outcome: 'AT_WORK' } : undefined),
     fence: (operationId: string): Exclude<KnownOperation, WaitingOperation> =>
       atWork.has(operationId) ? { outcome: 'AT_WORK' } : ledger.fence(operationId),
-    isWaiting: (operationId: string) => ledger.find(operationId)?.outcome === 'ACTION_REQUIRED',
     /** A button of the page. Undefined where no such page is; `seen`: it counts, else it came too late. */
     press: (secret: string, authenticated: boolean) => {
       const found = ledger.authentication(secret);

@@ -19,6 +19,8 @@ const DECLINES = ['CAPTURE_DECLINED', 'REFUND_DECLINED'] as const;
 export type CardBehaviour = (typeof AT_ONCE | typeof DECLINES | typeof LATER)[number];
 
 export const LATER_BEHAVIOURS: ReadonlySet<CardBehaviour> = new Set(LATER);
+/** Kept in the ledger. Any other word would say more about the card than must be kept. */
+export const KEPT_BEHAVIOURS: ReadonlySet<CardBehaviour> = new Set([...DECLINES, ...LATER]);
 
 type TestCard = {
   number: string;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
-import { openTransport, type Response } from '../transport.ts';
+import { lostBy, openTransport, type Response } from '../transport.ts';
 import type { StripeRequest } from './requests.ts';
 import { type StripeError, stripeErrorBody } from './shapes.ts';
 
@@ -26,8 +26,7 @@ export type StripeCall = {
 };
 
 /** A PaymentIntent is 3 to 6 kB; a list has up to 100 of them. */
-const BYTES_MAX = 64 * 1024;
-const LIST_BYTES_MAX = 2 * 1024 * 1024;
+const BYTES_MAX = 2 * 1024 * 1024;
 
 const headersOf = (
   { idempotencyKey, method }: StripeRequest,
@@ -43,35 +42,42 @@ const headersOf = (
   ...(account && { 'stripe-account': account }),
 });
 
+/** Of the account, among accounts: holds its key. */
+export const nameOf = ({ secretKey, account }: StripeAccount): string =>
+  `${secretKey} ${account ?? ''}`;
+
 export const stripeClient = (options: {
   url: string;
   version: string;
   connectTimeoutMs: number;
+  perSecondMax?: number;
   nowMs?: (() => number) | undefined;
 }) => {
   const { nowMs = Date.now } = options;
-  const base = new URL(options.url);
-  const prefix = base.pathname.replace(/\/+$/, '');
-  const transport = openTransport(base.origin, options.connectTimeoutMs);
+  const transport = openTransport(options.url, options.connectTimeoutMs, BYTES_MAX);
+  const pace = createPace(options.perSecondMax ?? 0);
   let aheadMs: number | undefined;
   return {
+    pace,
     /** How far Stripe's clock, by which it lists, is ahead of ours; undefined before its first response. */
     aheadMs: (): number | undefined => aheadMs,
+    /** `turn` is `pace.read` for what can wait: what became of a payment, the ledger. An unknown outcome cannot. */
     send: async (
       request: StripeRequest,
       account: StripeAccount,
       signal: AbortSignal,
+      turn: (account: string) => Promise<boolean> = pace.atOnce,
     ): Promise<StripeResponse> => {
+      if (!(await turn(nameOf(account)))) return lostBy('paced', false);
       const { method, path, params } = request;
       const form = new URLSearchParams(params).toString();
       const isGet = method === 'GET';
       const response = await transport.send({
         method,
-        path: `${prefix}${path}${isGet && form !== '' ? `?${form}` : ''}`,
+        path: `${path}${isGet && form !== '' ? `?${form}` : ''}`,
         headers: headersOf(request, account, options.version),
         body: isGet ? undefined : form,
         signal,
-        bytesMax: isGet ? LIST_BYTES_MAX : BYTES_MAX,
       });
       const date = Date.parse(String(response.headers.date));
       if (!Number.isNaN(date)) aheadMs = date - nowMs();
@@ -80,6 +86,7 @@ export const stripeClient = (options: {
     close: transport.close,
   };
 };
+export type StripeClient = ReturnType<typeof stripeClient>;
 
 /** What is left of `timeoutMs`. Only the wall clock goes on while the machine is suspended, and the fence with it. */
 export const timeLeft = (timeoutMs: number, nowMs: () => number): (() => number) => {
@@ -95,7 +102,7 @@ const NAMES_MAX = 100_000;
 const ALL = 4;
 
 /** Turns in each account, `perSecond` for an endpoint; 0: no limit. False: the turn is too far away. */
-export const createPace = (perSecond: number) => {
+const createPace = (perSecond: number) => {
   const gapMs = perSecond === 0 ? 0 : 1_000 / perSecond;
   /** When the bucket of each name is full again: a second's worth may go at once. */
   const fullAt = createBoundedMap<number>(NAMES_MAX);

@@ -1,12 +1,12 @@
 import { backOffMs, pause } from '../../shared/runtime/back-off.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { NoticeOrigin, Provider, Unknown } from '../port.ts';
-import { lostBy } from '../transport.ts';
 import { describeToken } from './card-tokens.ts';
 import {
-  createPace,
+  nameOf,
   type StripeAccount,
   type StripeCall,
+  type StripeClient,
   type StripeResponse,
   stripeClient,
   timeLeft,
@@ -21,7 +21,7 @@ import {
 } from './later-results.ts';
 import { type LedgerMemory, readLedgerEnd, readStripeLedger } from './ledger.ts';
 import { cancelUnused, fence, find } from './look-up.ts';
-import { NOT_FOUND, NOT_SENT, traceOf, unknownBy } from './read.ts';
+import { NOT_FOUND, NOT_SENT, requestIdsOf, unknownBy } from './read.ts';
 import { listIntents, type StripeRequest } from './requests.ts';
 
 type StripeAccounts = {
@@ -42,8 +42,6 @@ const accountOfNotice = (
   if (account === undefined) return accounts.installation;
   return allAccounts(accounts).find((one) => one.account === account);
 };
-
-const nameOf = ({ secretKey, account }: StripeAccount): string => `${secretKey} ${account ?? ''}`;
 
 const allAccounts = ({ installation, merchants }: StripeAccounts): StripeAccount[] => {
   const all = [installation, ...(merchants?.values() ?? [])];
@@ -66,7 +64,6 @@ type StripeProviderOptions = {
 
 const LEDGER_END_MAX = 100;
 
-const PACED = lostBy('paced', false);
 const READ_AGAIN = { minMs: 500, maxMs: 8_000, times: 5 };
 const isBusy = ({ lost, status }: StripeResponse): boolean =>
   lost?.reason === 'paced' || status === 429 || status >= 500;
@@ -79,37 +76,21 @@ type Said = { outcome?: string; reason?: string; account?: string };
 const NO_SUCCESS: readonly string[] = ['DECLINED', 'NOT_SENT', 'UNKNOWN'];
 const LINE = 'Stripe did not say that it succeeded';
 
-/** Requests to Stripe at the pace of their account. */
-const openRequests = (options: StripeProviderOptions) => {
-  const client = stripeClient(options);
-  const pace = createPace(options.perSecondMax);
-  /** `turn` is `pace.read` for what can wait: what became of a payment, the ledger. An unknown outcome cannot. */
-  const sendIn = async (
-    turn: typeof pace.read,
-    account: StripeAccount,
-    request: StripeRequest,
-    signal: AbortSignal,
-  ): Promise<StripeResponse> =>
-    (await turn(nameOf(account))) ? client.send(request, account, signal) : PACED;
-  return { client, pace, sendIn };
-};
-type Requests = ReturnType<typeof openRequests>;
-
 /** Each call of the port within one deadline. */
 const callsOf = (
   { timeoutMs, logger, nowMs = Date.now }: StripeProviderOptions,
-  { client, pace, sendIn }: Requests,
+  client: StripeClient,
 ) => {
   return async <T extends Said>(
     account: StripeAccount,
     about: { paymentId?: string; kind?: string; reference?: string | undefined },
     work: (call: StripeCall) => Promise<T>,
-    turn = pace.atOnce,
+    turn = client.pace.atOnce,
   ): Promise<T | Unknown> => {
     const signal = AbortSignal.timeout(timeoutMs);
     const heard: StripeResponse[] = [];
     const send = async (request: StripeRequest): Promise<StripeResponse> => {
-      const response = await sendIn(turn, account, request, signal);
+      const response = await client.send(request, account, signal, turn);
       heard.push(response);
       return response;
     };
@@ -119,8 +100,9 @@ const callsOf = (
     const result = named(await work(call).catch(unknownBy), account);
     const { outcome = '', reason } = result as Said;
     const { paymentId, kind: operation, reference } = about;
+    const requestIds = requestIdsOf(heard);
     if (NO_SUCCESS.includes(outcome))
-      logger?.info({ paymentId, operation, reference, outcome, reason, ...traceOf(heard) }, LINE);
+      logger?.info({ paymentId, operation, reference, outcome, reason, requestIds }, LINE);
     return result;
   };
 };
@@ -128,14 +110,14 @@ const callsOf = (
 /** What each account lists, read at leisure; a page may need several requests, each with its own deadline. */
 const openBooks = (
   { accounts, timeoutMs, nowMs = Date.now }: StripeProviderOptions,
-  { client, pace, sendIn }: Requests,
+  client: StripeClient,
 ) => {
   const closing = new AbortController();
   /** Reads alone, so they may be repeated: a long comparison meets the rate limit of others' reads. */
   const read = async (account: StripeAccount, request: StripeRequest): Promise<StripeResponse> => {
     for (let failures = 0; ; failures += 1) {
       const signal = AbortSignal.timeout(timeoutMs);
-      const response = await sendIn(pace.read, account, request, signal);
+      const response = await client.send(request, account, signal, client.pace.read);
       const isLast = failures === READ_AGAIN.times || closing.signal.aborted;
       if (!isBusy(response) || isLast) return response;
       await pause(backOffMs(READ_AGAIN, failures), closing.signal);
@@ -157,10 +139,10 @@ const openBooks = (
 
 export const stripeProvider = (options: StripeProviderOptions): Provider => {
   const { accounts, testTokens, nowMs = Date.now } = options;
-  const requests = openRequests(options);
-  const { pace, client } = requests;
-  const within = callsOf(options, requests);
-  const { books, stripeNowMs, stop } = openBooks(options, requests);
+  const client = stripeClient(options);
+  const { pace } = client;
+  const within = callsOf(options, client);
+  const { books, stripeNowMs, stop } = openBooks(options, client);
   const memory: LedgerMemory = {};
   const accountFor = (merchantId: string) => accountOf(accounts, merchantId);
 

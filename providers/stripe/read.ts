@@ -81,17 +81,11 @@ export const NOT_SENT: NotSent = { outcome: 'NOT_SENT', byProvider: true };
 export const MET_FENCE: NotSent = { ...NOT_SENT, reason: 'fenced' };
 
 /** For Stripe's support: its ids of the requests that failed, else of the last one. */
-export const traceOf = (responses: readonly StripeResponse[]) => {
+export const requestIdsOf = (responses: readonly StripeResponse[]) => {
   const whole = responses.filter(({ lost }) => lost === undefined);
   const failed = whole.filter(({ status }) => status !== 200);
   const shown = failed.length > 0 ? failed : whole.slice(-1);
-  const headersOf = (name: string) => shown.map(({ headers }) => String(headers[name] ?? ''));
-  return {
-    requestIds: headersOf('request-id').flatMap((id) => cleanCode(id) ?? []),
-    stripeNotice: headersOf('stripe-notice')
-      .find((text) => cleanCode(text) !== undefined)
-      ?.slice(0, 300),
-  };
+  return shown.flatMap(({ headers }) => cleanCode(String(headers['request-id'] ?? '')) ?? []);
 };
 
 export const undecided = (response: StripeResponse): Unknown => {

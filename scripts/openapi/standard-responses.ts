@@ -14,7 +14,10 @@ const BEFORE_THE_BODY: Responses = {
 
 const FOR_MERCHANTS: Responses = {
   ...BEFORE_THE_BODY,
-  500: { description: 'A fault of ours. A POST may have gone on: repeat it under its key.' },
+  500: {
+    description: 'A fault of ours. A POST may have gone on: repeat it under its key.',
+    unrecorded: true,
+  },
   503: {
     description: 'The service cannot answer now. Nothing was stored unless `details` say so.',
     headers: LATER,
@@ -51,16 +54,17 @@ export const mayBeTooLarge = ({ method, path }: RoutePlace, form: RequestForm): 
 
 export const standardResponses = (place: RoutePlace, form: RequestForm): Responses => {
   if (place.scope === SIGNED) return mayBeTooLarge(place, form) ? TOO_LARGE : {};
+  const thing = form.paymentId === undefined ? 'webhook endpoint' : 'payment';
   const missing = isForMerchants(place)
-    ? 'The merchant has no such payment.'
-    : 'No such payment to be seen.';
+    ? `The merchant has no such ${thing}.`
+    : `No such ${thing} to be seen.`;
   return {
     ...(isForMerchants(place) ? FOR_MERCHANTS : FOR_OTHERS),
     403: { description: forbidden(place, form) },
     ...((form.query ?? form.paymentId ?? form.read) !== undefined && {
       400: { description: malformed(place) },
     }),
-    ...(form.paymentId !== undefined && { 404: { description: missing } }),
+    ...((form.paymentId ?? form.endpointId) !== undefined && { 404: { description: missing } }),
     ...(mayBeTooLarge(place, form) && TOO_LARGE),
   };
 };

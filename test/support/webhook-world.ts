@@ -72,6 +72,9 @@ export type Sent = {
   totalMs: number;
 };
 
+/** The projector's, in the process that has the turn, and in others. */
+const STATE_AT_TURN = { own: 'running', 'of another': 'standing-by', unknown: 'starting' };
+
 type WorldOptions = {
   store?: MemoryEventStore;
   deliveries?: DeliveryStore & Pick<ReturnType<typeof memoryDeliveries>, 'rows'>;
@@ -117,10 +120,12 @@ export const webhookWorld = (options: WorldOptions = {}) => {
       deliver({ ...parts, secret, onAttempt: () => undefined, random: () => 0.5 }),
     secret: async () => WORLD_SECRET,
     interrupted: ({ reason }) => void infos.push(`interrupted: ${reason}`),
-    turn: options.turn ?? (() => 'own'),
+    leader: {
+      status: () => ({ state: STATE_AT_TURN[options.turn?.() ?? 'own'] }),
+      handedOver: options.handedOver ?? (() => false),
+    },
     backOff: { minMs: 1, maxMs: 2 },
     waitsMs: { standBy: 5, idle: 5, takeover: options.takeover ?? 50 },
-    ...(options.handedOver && { handedOver: options.handedOver }),
   });
 
   const command = (merchantId: string, requested: EndpointCommand) =>

@@ -288,7 +288,7 @@ describe('several processes', () => {
     await world.pay('pay_2');
     await until('the line', async () => {
       await world.clock.advance(1);
-      return world.lines.includes('webhook delivery interrupted: it starts again');
+      return world.infos.includes('interrupted: another process delivers to this endpoint');
     });
     await world.pay('pay_3');
     await until('the third payment', async () => {

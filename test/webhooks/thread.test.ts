@@ -62,7 +62,7 @@ const threadedDeliverer = async () => {
       begin: (secret) => deliverInThread(thread, secret),
       secret: async () => WORLD_SECRET,
       interrupted: (fields) => logger.error(fields, 'webhook deliveries interrupted'),
-      turn: () => 'own',
+      leader: { status: () => ({ state: 'running' }), handedOver: () => true },
       backOff: { minMs: 20, maxMs: 50 },
     });
   const running = { deliverer: start() };

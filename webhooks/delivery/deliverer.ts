@@ -9,8 +9,6 @@ import { type BackOff, backOffMs, pause } from '../../shared/runtime/back-off.ts
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import { type Delivering, type EndpointsStatus, endpointsStatus } from './follow-endpoints.ts';
 
-export type Turn = 'own' | 'of another' | 'unknown';
-
 export type DelivererStatus = EndpointsStatus & {
   state: 'standing-by' | 'idle' | 'running' | 'backing-off' | 'stopped';
   error?: string;
@@ -27,14 +25,18 @@ const WELL_AFTER_MS = 60_000;
 
 const none = (): EndpointsStatus => endpointsStatus([]);
 
+export type Leader = {
+  status(): { state: string };
+  /** Whether the process before has ended its requests, and released the lease. */
+  handedOver(): boolean;
+};
 type DelivererOptions = {
   store: Pick<EventStore, 'lastRevision'>;
   begin(secret: string): Promise<Delivering>;
   /** Throws where another secret was used before. */
   secret(): Promise<string>;
-  turn(): Turn;
-  /** Whether the process before has ended its requests, and handed its turn over. */
-  handedOver?(): boolean;
+  /** The projector, whose lease decides which process delivers. */
+  leader: Leader;
   /** Logs a failure, after which they begin again. */
   interrupted(fields: { reason: string; waitMs: number }): void;
   backOff?: BackOff;
@@ -43,7 +45,7 @@ type DelivererOptions = {
 };
 
 export const startDeliverer = (options: DelivererOptions) => {
-  const { store, turn, backOff = { minMs: 100, maxMs: 5_000 } } = options;
+  const { store, leader, backOff = { minMs: 100, maxMs: 5_000 } } = options;
   const waitsMs = { ...WAITS_MS, ...options.waitsMs };
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -54,17 +56,18 @@ export const startDeliverer = (options: DelivererOptions) => {
   let failures = 0;
   let loggedReason: string | undefined;
 
-  const isOwnTurn = (): boolean => !signal.aborted && turn() === 'own';
+  const isOwnTurn = (): boolean =>
+    !signal.aborted && !['standing-by', 'starting', 'stopped'].includes(leader.status().state);
 
   const waitForTurn = async (): Promise<void> => {
-    while (!signal.aborted && turn() !== 'own') {
-      standingBy ||= turn() === 'of another';
+    while (!signal.aborted && !isOwnTurn()) {
+      standingBy ||= leader.status().state === 'standing-by';
       state = standingBy ? 'standing-by' : 'idle';
       counts = none;
       await pause(waitsMs.standBy, signal);
     }
     // Requests of a process that was lost may still be on their way.
-    if (standingBy && options.handedOver?.() !== true) await pause(waitsMs.takeover, signal);
+    if (standingBy && !leader.handedOver()) await pause(waitsMs.takeover, signal);
     standingBy = false;
   };
 

@@ -96,10 +96,7 @@ const startLoop = async (
   if (loop.isHalted) return;
   loop.ended = runLoop(loop, deps);
   loop.ended.catch((error: unknown) => {
-    if (loops.get(endpointId) !== loop) return;
-    const reason = reasonOf(error);
-    deps.logger.warn({ endpointId, reason }, 'webhook delivery interrupted: it starts again');
-    fail(error);
+    if (loops.get(endpointId) === loop) fail(error);
   });
 };
 

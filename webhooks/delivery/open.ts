@@ -10,7 +10,7 @@ import { addressKinds } from '../endpoints/addresses.ts';
 import { handleEndpointCommand } from '../endpoints/endpoint-log.ts';
 import type { WebhookSecret } from '../signer.ts';
 import type { DeliveryStore } from '../store/port.ts';
-import { type Deliverer, startDeliverer, type Turn } from './deliverer.ts';
+import { type Deliverer, type Leader, startDeliverer } from './deliverer.ts';
 import { deliver } from './follow-endpoints.ts';
 import type { SendDeps } from './send-item.ts';
 import { type CountedAttempt, deliverInThread } from './thread.ts';
@@ -31,16 +31,6 @@ export const disableIn =
     }
   };
 
-/** For metrics, which name no endpoint and no merchant. */
-const watchMetrics = (metrics: Metrics, deliverer: Deliverer): void =>
-  metrics.beforeScrape(() => {
-    const { endpoints, oldestWaitingMs } = deliverer.status();
-    for (const [status, count] of Object.entries(endpoints))
-      metrics.webhookEndpoints.set({ status }, count);
-    const waitsMs = oldestWaitingMs === null ? 0 : Date.now() - oldestWaitingMs;
-    metrics.webhookOldestSeconds.set(Math.max(0, waitsMs) / 1000);
-  });
-
 /** Here where a server keeps the log, else in a thread. An engine out of reach does not delay the start. */
 export const openDeliverer = async (options: {
   config: Pick<Config, 'webhooks' | 'eventStoreDbUrl' | 'dataDir' | 'mongoUrl' | 'mode' | 'traces'>;
@@ -50,16 +40,10 @@ export const openDeliverer = async (options: {
   metrics: Metrics;
   logger: Logger;
   newThread: NewThread;
-  /** The projector, whose lease decides which process delivers. */
-  leader: { status(): { state: string }; handedOver(): boolean };
+  leader: Leader;
 }): Promise<Deliverer> => {
   const { config, store, deliveries, secret, metrics, logger, leader, newThread } = options;
   const { allowedNetworks } = config.webhooks;
-  const turn = (): Turn => {
-    const { state } = leader.status();
-    if (state === 'standing-by') return 'of another';
-    return state === 'starting' || state === 'stopped' ? 'unknown' : 'own';
-  };
   const onAttempt = ({ outcome, latencyMs }: CountedAttempt): void => {
     metrics.webhookAttempts.inc({ outcome });
     metrics.webhookSeconds.observe(latencyMs / 1000);
@@ -69,7 +53,9 @@ export const openDeliverer = async (options: {
   // In a process with a thread, the thread alone loads the client.
   const client = isHere ? await import('./send.ts') : undefined;
   const deliverer = startDeliverer({
-    ...{ store, secret, turn, handedOver: leader.handedOver },
+    store,
+    secret,
+    leader,
     begin: async (key) => {
       if (client === undefined)
         return deliverInThread({ ...parts, config, allowedNetworks, newThread }, key);
@@ -81,6 +67,13 @@ export const openDeliverer = async (options: {
       else logger.error(fields, 'webhook deliveries interrupted: their thread starts again');
     },
   });
-  watchMetrics(metrics, deliverer);
+  // Metrics name no endpoint and no merchant.
+  metrics.beforeScrape(() => {
+    const { endpoints, oldestWaitingMs } = deliverer.status();
+    for (const [status, count] of Object.entries(endpoints))
+      metrics.webhookEndpoints.set({ status }, count);
+    const waitsMs = oldestWaitingMs === null ? 0 : Date.now() - oldestWaitingMs;
+    metrics.webhookOldestSeconds.set(Math.max(0, waitsMs) / 1000);
+  });
   return deliverer;
 };

@@ -5,6 +5,7 @@ import type { EventStore } from '../../shared/event-store/port.ts';
 import type { StartTimer } from '../../shared/runtime/back-off.ts';
 import { createTurns } from '../../shared/runtime/fair-turns.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import { during, SAME_TRACE_MS, sampledPlace, startSpan } from '../../shared/runtime/tracing.ts';
 import { type Endpoint, liveSecretNumbers } from '../endpoints/endpoints.ts';
 import { type Message, messageFor } from '../message.ts';
 import { endpointKey, signedHeaders } from '../signer.ts';
@@ -12,7 +13,6 @@ import type { DeliveryStore } from '../store/port.ts';
 import { accepted, type Delivery, failed, type Item, passed, turnOf } from './delivery.ts';
 import { type Attempt, isFailing } from './delivery-row.ts';
 import type { Sender, SendOutcome } from './send.ts';
-import { tracedDelivery } from './traces.ts';
 
 export type SendDeps = {
   store: ControlReads & Pick<EventStore, 'readAll' | 'end' | 'hashAt' | 'subscribe'>;
@@ -135,6 +135,26 @@ const standingOf = ({ delivery, lastHeard }: SendState, nowMs: number): Standing
   return lastHeard.hasResponded ? 'well' : 'doubtful';
 };
 
+/** The span of an attempt; one that is made again much later is a trace of its own. */
+const traced = (
+  { type, traceparent }: Message,
+  item: Item,
+  atMs: number,
+  send: () => Promise<SendOutcome>,
+): Promise<SendOutcome> => {
+  const place = sampledPlace(traceparent);
+  if (place === undefined) return send();
+  // A resend by hand is no part of the request long ago.
+  const isPart = turnOf(item) !== 'single' && atMs - item.since < SAME_TRACE_MS;
+  const links = isPart ? [] : [place];
+  const attributes = { 'payments.attempt': item.n + 1 };
+  const about = { name: `deliver ${type}`, kind: 'CLIENT', links, attributes } as const;
+  return during(startSpan(about, isPart ? place : undefined), send, ({ status, error }) => ({
+    'http.response.status_code': status ?? undefined,
+    'error.type': /^2..$/.test(String(status)) ? undefined : (error ?? String(status)),
+  }));
+};
+
 const requestFor = async (
   state: SendState,
   item: Item,
@@ -149,15 +169,12 @@ const requestFor = async (
   const send = async () => {
     const startedMs = nowMs();
     const began = performance.now();
-    // A resend by hand is no part of the request long ago.
-    const ageMs = turnOf(item) === 'single' ? Number.POSITIVE_INFINITY : startedMs - item.since;
-    const traced = { type, attempt: item.n + 1, traceparent, ageMs };
     const { url, endpointId } = state.endpoint;
     const numbers = liveSecretNumbers(state.endpoint, startedMs);
     const keys = numbers.map((number) => endpointKey(secret, endpointId, number));
     const signed = signedHeaders(keys, id, startedMs, body);
     const headers = traceparent === undefined ? signed : { ...signed, traceparent };
-    const sent = await tracedDelivery(traced, () =>
+    const sent = await traced(message, item, startedMs, () =>
       sender.send(url, headers, body, { totalMs, signal }),
     );
     return { ...sent, id, type, startedMs, latencyMs: performance.now() - began };

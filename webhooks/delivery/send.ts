@@ -17,17 +17,6 @@ export type SendOutcome = {
   retryAfterMs: number | undefined;
 };
 
-export type Sender = {
-  /** Throws only the reason of an aborted `signal`. */
-  send(
-    url: string,
-    headers: Record<string, string>,
-    body: string,
-    until: { totalMs: number; signal: AbortSignal },
-  ): Promise<SendOutcome>;
-  close(): Promise<void>;
-};
-
 export type SenderOptions = {
   kindOf: AddressKindOf;
   /** PEM, in place of Node's own; for tests. */
@@ -114,7 +103,7 @@ const codeOf = (error: unknown, isLate: boolean): string => {
 };
 
 /** Connections are kept open per origin, so a process keeps one sender. */
-export const createSender = (options: SenderOptions): Sender => {
+export const createSender = (options: SenderOptions) => {
   const agent = new Agent({
     connect: publicConnector(options),
     maxResponseSize: RESPONSE_BYTES_MAX,
@@ -123,7 +112,13 @@ export const createSender = (options: SenderOptions): Sender => {
   });
 
   return {
-    send: async (url, headers, body, { totalMs, signal }) => {
+    /** Throws only the reason of an aborted `signal`. */
+    send: async (
+      url: string,
+      headers: Record<string, string>,
+      body: string,
+      { totalMs, signal }: { totalMs: number; signal: AbortSignal },
+    ): Promise<SendOutcome> => {
       const late = AbortSignal.timeout(totalMs);
       try {
         const response = await request(url, {
@@ -152,3 +147,4 @@ export const createSender = (options: SenderOptions): Sender => {
     close: () => agent.destroy(),
   };
 };
+export type Sender = ReturnType<typeof createSender>;

@@ -62,19 +62,12 @@ export const deliverInThread = async (
   // Makes the file where there is none, so that two connections never make it at once.
   await options.deliveries.load('');
   const { dataDir, mongoUrl, mode, traces } = config;
-  const own = { dataDir, mongoUrl, mode, traces };
-  const args: ThreadArgs = { config: own, allowedNetworks, secret };
+  const args = { config: { dataDir, mongoUrl, mode, traces }, allowedNetworks, secret };
   const stopping = new AbortController();
   const { signal } = stopping;
   let status = endpointsStatus([]);
-  let disabling = Promise.resolve();
 
-  const calls: DeliveryCalls = {
-    ...logCalls(logger),
-    disable: async (...request) => {
-      disabling = disabling.then(() => options.disable(...request));
-    },
-  };
+  const calls: DeliveryCalls = { ...logCalls(logger), disable: options.disable };
   const take = (note: Note): void => {
     status = note.status;
     countSpans(note.spans);
@@ -91,7 +84,6 @@ export const deliverInThread = async (
       // A request that does not end in time is sent again later, as after a crash.
       await within(STOP_MS_MAX, ended, () => new Error('late')).catch(() => undefined);
       await thread.end();
-      await disabling;
     },
   };
 };
@@ -114,7 +106,7 @@ export const deliverWebhooks: Job<ThreadArgs, Note, Note, DeliveryCalls> = async
     store: log,
     deliveries: kept,
     sender: createSender({ kindOf: addressKinds(allowedNetworks) }),
-    disable: async (...request) => void calls.disable(...request).catch(() => undefined),
+    disable: calls.disable,
     secret,
     logger,
     onAttempt: ({ outcome, latencyMs }) => attempts.push({ outcome, latencyMs }),

@@ -5,6 +5,7 @@ import {
 } from '../../shared/event-store/control-stream.ts';
 import { asUnreadable, RevisionConflict } from '../../shared/event-store/errors.ts';
 import type { EventContext, EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
+import { type Budget, startBudget } from '../../shared/http/request-budget.ts';
 import { isOfSameRequest, isUnderKeyOf, type Recognised } from '../../shared/payment/state.ts';
 import {
   identityOf,
@@ -108,16 +109,12 @@ const handleOnce = async (
 
 /** For a command that no request waits for. */
 const COMMAND_MS_MAX = 10_000;
-const fromNow = () => {
-  const endMs = performance.now() + COMMAND_MS_MAX;
-  return { leftMs: () => Math.max(0, endMs - performance.now()) };
-};
 
 /** Decides again on a conflict while there is time. Throws as the store does. */
 export const handleEndpointCommand = async (
   store: Store,
   order: EndpointOrder,
-  time: { leftMs(): number } = fromNow(),
+  time: Pick<Budget, 'leftMs'> = startBudget(COMMAND_MS_MAX),
 ): Promise<Handled> => {
   for (;;) {
     try {

@@ -97,19 +97,21 @@ const rejectOutcome = (
   return reject(reply, code, [outcome.why]);
 };
 
-/** `show` makes the body of the response to what is stored. */
-type Commanded = {
-  command: EndpointCommand;
-  keyed?: Keyed<object>;
-  show: (stored: Stored) => object | Promise<object>;
-};
+/** Makes the body of the response, in place of the endpoint's own; `row` is its delivery before. */
+export type Show = (stored: Stored, row: DeliveryRow | undefined) => object | Promise<object>;
+type Commanded = { command: EndpointCommand; keyed?: Keyed<object>; show?: Show };
 
 export const handled = async (
   { webhooks, commands, requestBudgetMs, stopping }: WebhookDeps,
   { principal, arrivedAtMs }: Arrived,
   reply: FastifyReply,
-  { command, keyed, show }: Commanded,
+  { command, keyed, show = ({ endpoint }, row) => endpointBody(endpoint, row) }: Commanded,
 ): Promise<FastifyReply> => {
+  // Read before anything is stored: a response that fails later would deny that.
+  const row =
+    command.kind === 'create' || command.kind === 'test'
+      ? undefined
+      : await deliveryOf(webhooks.deliveries, command.endpointId);
   const { merchantId } = principal;
   const context = contextOf(senderOf(principal, reply));
   const request = keyed && requestOf(commands, merchantId, command, keyed);
@@ -121,7 +123,7 @@ export const handled = async (
     const outcome = await withinBudget(task, budget, stopping);
     if (outcome.kind !== 'stored') return rejectOutcome(outcome, command, reply);
     if (outcome.isRepeat) reply.header('idempotent-replayed', 'true');
-    return sendJson(reply, await show(outcome));
+    return sendJson(reply, await show(outcome, row));
   } catch (error) {
     if (error instanceof RevisionConflict) return outOfTime(reply, false);
     if (error instanceof BudgetSpent) return outOfTime(reply, true);
@@ -145,7 +147,7 @@ export const ownEndpoint = async (
 const timeOf = (ms: number | null | undefined): string | null =>
   ms === null || ms === undefined ? null : new Date(ms).toISOString();
 
-export const endpointBody = (endpoint: Endpoint, row: DeliveryRow | undefined): WebhookEndpoint => {
+const endpointBody = (endpoint: Endpoint, row: DeliveryRow | undefined): WebhookEndpoint => {
   const { endpointId, url, description, apiVersion, disabled, createdAt, updatedAt } = endpoint;
   const { oldSecretExpiresAt } = endpoint;
   return {
@@ -164,7 +166,7 @@ export const endpointBody = (endpoint: Endpoint, row: DeliveryRow | undefined): 
   };
 };
 
-export const deliveryOf = async (
+const deliveryOf = async (
   deliveries: Pick<DeliveryStore, 'load'>,
   endpointId: string,
 ): Promise<DeliveryRow | undefined> => {

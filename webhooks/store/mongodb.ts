@@ -34,22 +34,11 @@ export const mongoDeliveries = (url: string): DeliveryStore => {
   const { db, read, write, writeOnce, close } = openDatabase(url);
   const rows = db.collection<StoredRow>(ROWS);
   const kept = db.collection<StoredAttempt>(ATTEMPTS);
-  /** By endpoint: attempts of its row, as saved here last, that may be stored there alone. */
-  const inRow = new Map<string, { version: number; attempts: StoredAttempt[] }>();
-
-  const keepAttempts = async (endpointId: string, version: number): Promise<void> => {
-    const known = inRow.get(endpointId);
-    // Another process may have saved the row since.
-    const row =
-      known?.version === version
-        ? known
-        : await read(() => rows.findOne({ _id: endpointId }, quick));
-    const attempts = row?.attempts ?? [];
-    if (attempts.length > 0)
-      await write(() => kept.insertMany(attempts, { ordered: false })).catch((error: unknown) => {
-        if (!isDuplicate(error)) throw error;
-      });
-    inRow.set(endpointId, { version, attempts: [] });
+  const keep = async (attempts: StoredAttempt[]): Promise<void> => {
+    if (attempts.length === 0) return;
+    await write(() => kept.insertMany(attempts, { ordered: false })).catch((error: unknown) => {
+      if (!isDuplicate(error)) throw error;
+    });
   };
 
   const trim = async (endpointId: string): Promise<void> => {
@@ -64,8 +53,9 @@ export const mongoDeliveries = (url: string): DeliveryStore => {
   return {
     load: (endpointId) => read(() => loadText(rows, endpointId)),
     save: async (endpointId, text, expectedVersion, given) => {
-      await keepAttempts(endpointId, expectedVersion);
-      inRow.delete(endpointId);
+      const before = await read(() => rows.findOne({ _id: endpointId }, quick));
+      // Those of a save that failed right behind its row are stored in the row alone.
+      await keep(before?.attempts ?? []);
       const version = expectedVersion + 1;
       const attempts = given.map((attempt, at) => ({
         _id: idOf(endpointId, version * PER_SAVE + at),
@@ -76,9 +66,8 @@ export const mongoDeliveries = (url: string): DeliveryStore => {
         saveText(rows, endpointId, text, expectedVersion, { attempts }),
       );
       if (!isSaved) return false;
-      inRow.set(endpointId, { version, attempts });
       // The row is saved: what fails from here on is done before the next save, here or elsewhere.
-      await keepAttempts(endpointId, version).catch(() => undefined);
+      await keep(attempts).catch(() => undefined);
       if (expectedVersion % TRIM_EVERY === 0) await trim(endpointId).catch(() => undefined);
       return true;
     },
@@ -93,7 +82,6 @@ export const mongoDeliveries = (url: string): DeliveryStore => {
       }));
     },
     remove: async (endpointId) => {
-      inRow.delete(endpointId);
       await write(() => rows.deleteOne({ _id: endpointId }));
       await write(() => kept.deleteMany({ _id: allOf(endpointId) }));
     },

@@ -156,7 +156,6 @@ const write = (
     .writeHead(status, {
       'content-type': 'application/json',
       'request-id': newRequestId(),
-      ...(status !== 200 && { 'stripe-notice': 'Read the page of errors.' }),
       ...(replayed && { 'idempotent-replayed': 'true' }),
     })
     .end(change(JSON.stringify(body, null, 2)));
