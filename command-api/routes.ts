@@ -18,7 +18,7 @@ import {
 } from '../shared/http/route.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
-import { looksLikeCard, textsHoldCard } from '../shared/runtime/card-numbers.ts';
+import { longRuns, looksLikeCard, runsHoldCard } from '../shared/runtime/card-numbers.ts';
 import { onError } from '../shared/runtime/error-text.ts';
 import type { WebhookDeps } from '../webhooks/endpoints/requests.ts';
 import { WEBHOOK_ROUTES } from '../webhooks/endpoints/routes.ts';
@@ -213,7 +213,7 @@ const changeFor = async (
   if (payment === undefined) return reply;
   reply.request.paymentId = paymentId;
   const { bin, last4 } = payment.paymentMethod.card;
-  if (textsHoldCard(texts, bin, last4))
+  if (runsHoldCard(texts.flatMap(longRuns), bin, last4))
     return reject(reply, 'INVALID_REQUEST', ['the request must not hold the card number']);
   if (request.reason !== undefined && looksLikeCard(request.reason)) api.onOtherCard(sender);
   const readOnly = await api.providerAhead.readOnly();

@@ -8,12 +8,12 @@ import type { JsonObject } from '../../shared/http/request.ts';
 import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
 import { CARD_DIGITS_MAX, CARD_DIGITS_MIN } from '../../shared/payment/fields.ts';
 import {
+  type DigitRun,
   longRuns,
   looksLikeCard,
   numberFinder,
   runsHoldCard,
 } from '../../shared/runtime/card-numbers.ts';
-import type { DigitRun } from '../../shared/runtime/digit-runs.ts';
 import { orElse } from '../../shared/runtime/error-text.ts';
 
 const NUMBER_MIN = 10 ** (CARD_DIGITS_MIN - 1);

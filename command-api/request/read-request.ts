@@ -43,7 +43,7 @@ type ChangeRequest = {
 
 type AmountName = 'captureAmount' | 'refundAmount';
 type ParsedChange =
-  | { ok: true; request: ChangeRequest /** For `textsHoldCard`. */; texts: string[] }
+  | { ok: true; request: ChangeRequest /** For `runsHoldCard`. */; texts: string[] }
   | Invalid;
 
 type ChangeFields = { amount?: number | undefined; reason?: string | undefined } & Partial<

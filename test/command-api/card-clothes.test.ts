@@ -9,8 +9,8 @@ import {
   longRuns,
   looksLikeCard,
   numberFinder,
+  runsHoldCard,
   scrubCardNumbers,
-  textsHoldCard,
   withoutCardNumbers,
   withoutLongNumbers,
 } from '../../shared/runtime/card-numbers.ts';
@@ -21,7 +21,7 @@ const NUMBER = '4012888888881881';
 /** Every place, and whether it takes the text for one that holds the number. */
 const PLACES: [name: string, finds: (text: string) => boolean][] = [
   ['a create', (text) => longRuns(text).some(numberFinder(new Set([NUMBER])))],
-  ['a capture or refund', (text) => textsHoldCard([text], '40128888', '1881')],
+  ['a capture or refund', (text) => runsHoldCard(longRuns(text), '40128888', '1881')],
   ['an operator', holdsLongNumber],
   ['the record of an auditor', (text) => withoutLongNumbers(text) !== text],
   ['a topic', (text) => withoutCardNumbers(text) !== text],

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { AMOUNTS } from '../../command-api/request/json.ts';
 import { parseCapture, parseRefund } from '../../command-api/request/read-request.ts';
-import { textsHoldCard } from '../../shared/runtime/card-numbers.ts';
+import { longRuns, runsHoldCard } from '../../shared/runtime/card-numbers.ts';
 import { parseText, textOf } from '../../shared/runtime/json.ts';
 import { textOf as pageOf } from '../support/project-files.ts';
 
@@ -26,12 +26,12 @@ describe('gaps §4: the card number in texts of a capture or refund, by first si
     ['another end', '4242420000001111', false],
     ['letters between', '424242x000000004242', false],
   ])('%s', (_name, text, expected) => {
-    expect(textsHoldCard([text], '42424242', '4242')).toBe(expected);
+    expect(runsHoldCard(longRuns(text), '42424242', '4242')).toBe(expected);
   });
 
   test('of a token the first six may be unknown: any digits before the last four count, and others have an end', () => {
-    expect(textsHoldCard(['order 1234 5678 4242'], undefined, '4242')).toBe(true);
-    expect(textsHoldCard(['order 1234 5678 9012'], undefined, '4242')).toBe(false);
+    expect(runsHoldCard(longRuns('order 1234 5678 4242'), undefined, '4242')).toBe(true);
+    expect(runsHoldCard(longRuns('order 1234 5678 9012'), undefined, '4242')).toBe(false);
   });
 
   test('every text and every key of the body is searched', () => {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CARD_BRANDS } from '../../payment/card.ts';
+import { parseText } from '../json.ts';
 import { pathOf, type Report, readJson, readSecret } from './files.ts';
 import { isLiveKey, settings } from './table.ts';
 
@@ -41,30 +42,17 @@ const problemOf = ({ code, path, message, ...issue }: z.core.$ZodIssue): string 
 
 type Entry = [id: string, own: MerchantSettings];
 
-/** A name, or where an object or a list begins or ends, in valid JSON. */
-const MARKS = /("(?:[^"\\]|\\.)*")(\s*:)?|[{}[\]]/g;
-
 /** Of a name that stands twice the parser silently takes the later. */
-const unseenProblems = (json: string): string[] => {
-  const problems: string[] = [];
-  const open: Set<string>[] = [];
-  for (const [mark, quoted, colon] of json.matchAll(MARKS)) {
-    if (quoted === undefined) {
-      if (mark === '{' || mark === '[') open.push(new Set());
-      else open.pop();
-    } else if (colon !== undefined) {
-      const name: string = JSON.parse(quoted);
-      if (name === '__proto__') problems.push('__proto__ can be no name there');
-      if (open.at(-1)?.has(name)) problems.push(`${name} stands there twice`);
-      open.at(-1)?.add(name);
-    }
-  }
-  return problems;
+const repeatedIn = (json: string): string[] => {
+  const parsed = parseText(json);
+  const repeated = parsed.ok ? parsed.repeated : undefined;
+  return repeated === undefined ? [] : [`${repeated.join(', ') || 'a field'} stands there twice`];
 };
 
 const nameProblems = (value: unknown): string[] =>
   Object.keys(Object(value)).flatMap((id) => {
     if (id === '') return 'has an entry without the id of a merchant';
+    if (id === '__proto__') return '__proto__ can be no name there';
     if (id === '*') return '* is no merchant: in a token it stands for all of them';
     return id === id.trim() ? [] : `${JSON.stringify(id)} has spaces around the id of the merchant`;
   });
@@ -72,11 +60,11 @@ const nameProblems = (value: unknown): string[] =>
 const readEntries = (file: string, report: Report): Entry[] => {
   const read = readJson(file, report);
   if (read === undefined) return [];
-  const problems = new Set([...unseenProblems(read.text), ...nameProblems(read.value)]);
+  const problems = [...repeatedIn(read.text), ...nameProblems(read.value)];
   const parsed = merchantsFile.safeParse(read.value);
-  if (problems.size === 0 && parsed.success)
+  if (problems.length === 0 && parsed.success)
     return Object.entries(parsed.data).map(([id, own]) => [id.normalize('NFC'), own]);
-  const wrong = problems.size > 0 ? problems : new Set(parsed.error?.issues.map(problemOf));
+  const wrong = problems.length > 0 ? problems : new Set(parsed.error?.issues.map(problemOf));
   for (const problem of wrong) report(problem);
   return [];
 };
