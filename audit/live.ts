@@ -5,7 +5,7 @@ import { scanLog } from '../shared/event-store/scan-log.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../shared/http/errors.ts';
 import { inTurn, whenGone } from '../shared/http/server/shares.ts';
-import { EVENT_STREAM, KEEP_ALIVE, serverSent } from '../shared/http/server/streams.ts';
+import { EVENT_STREAM, serverSent } from '../shared/http/server/streams.ts';
 import type { AuditDeps } from './deps.ts';
 import type { PastArgs } from './log.ts';
 import { type MerchantDocuments, merchantCalls } from './merchants.ts';
@@ -123,7 +123,7 @@ export const sendLive = async <A extends Pick<PastArgs, 'only'>>(
     return untilExpiry(requested.principal, texts(), () => ending.abort());
   };
   const send = (): Promise<void> => {
-    deps.streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
+    deps.streams.send(reply, EVENT_STREAM, source);
     return isRead;
   };
   await (after === end ? send() : inTurn('past', reply, send));

@@ -7,13 +7,7 @@ import { onlyOf } from '../shared/http/auth/principal.ts';
 import { JSON_TYPE } from '../shared/http/errors.ts';
 import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import { inTurn, whenGone } from '../shared/http/server/shares.ts';
-import {
-  accepts,
-  EVENT_STREAM,
-  KEEP_ALIVE,
-  NDJSON,
-  serverSent,
-} from '../shared/http/server/streams.ts';
+import { accepts, EVENT_STREAM, NDJSON, serverSent } from '../shared/http/server/streams.ts';
 import { isSealEvent } from '../shared/payment/events.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import { resultOf } from '../shared/runtime/jobs.ts';
@@ -48,7 +42,7 @@ const verify = async (
 ): Promise<FastifyReply> => {
   if (accepts(reply, EVENT_STREAM)) {
     const source = (signal: AbortSignal) => verificationTexts(deps, { ...scope, signal });
-    return deps.streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
+    return deps.streams.send(reply, EVENT_STREAM, source);
   }
   const leaving = new AbortController();
   whenGone(reply.raw, () => leaving.abort());

@@ -1,7 +1,4 @@
 /** Every job that runs in a thread; this module is what the threads start with. */
-import { commandLogJobs } from '../command-api/jobs.ts';
-import { projectorJobs, projectorLogJobs } from '../projector/jobs.ts';
-import { queryJobs, queryLogJobs } from '../query-api/jobs.ts';
 import type { LogJob } from '../shared/event-store/port.ts';
 import {
   createJobThread,
@@ -9,8 +6,6 @@ import {
   type NewThread,
   serveJobs,
 } from '../shared/runtime/jobs.ts';
-
-const LOG_JOBS = { ...commandLogJobs, ...projectorLogJobs, ...queryLogJobs };
 
 type LoadLogJob = () => Promise<LogJob<never, unknown, unknown, never>>;
 
@@ -23,4 +18,21 @@ const overLogs = (jobs: Record<string, LoadLogJob>): JobList => {
 export const newThread: NewThread = (priorityLoweredBy) =>
   createJobThread(new URL(import.meta.url), priorityLoweredBy);
 
-serveJobs({ ...overLogs(LOG_JOBS), ...projectorJobs, ...queryJobs });
+serveJobs({
+  ...overLogs({
+    reconcileLog: async () =>
+      (await import('../command-api/back-office/reconcile/reconcile.ts')).reconcileLog,
+    verifyWithHead: async () => (await import('../audit/verification.ts')).verifyWithHead,
+    fillGeneration: async () => (await import('../projector/rebuild.ts')).fillGeneration,
+    compareFile: async () => (await import('../projector/compare.ts')).compareFile,
+    exportLog: async () => (await import('../audit/log.ts')).exportLog,
+    readLogPage: async () => (await import('../audit/log.ts')).readLogPage,
+    pastEvents: async () => (await import('../audit/log.ts')).pastEvents,
+    pastMessages: async () => (await import('../query-api/past-messages.ts')).pastMessages,
+  }),
+  deliverWebhooks: async () => (await import('../webhooks/delivery/thread.ts')).deliverWebhooks,
+  searchFile: async () => (await import('../shared/read-models/sqlite/file-jobs.ts')).searchFile,
+  checksumFile: async () =>
+    (await import('../shared/read-models/sqlite/file-jobs.ts')).checksumFile,
+  moveLog: async () => (await import('../shared/read-models/sqlite/file-jobs.ts')).moveLog,
+});

@@ -7,7 +7,6 @@ import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/ht
 import {
   accepts,
   EVENT_STREAM,
-  KEEP_ALIVE,
   type Source,
   type Streams,
   serverSent,
@@ -98,7 +97,7 @@ const streamOr = (
   otherwise: () => FastifyReply | Promise<FastifyReply>,
 ): FastifyReply | Promise<FastifyReply> =>
   accepts(reply, EVENT_STREAM) && streams.take(reply)
-    ? streams.send(reply, EVENT_STREAM, begun.source, KEEP_ALIVE)
+    ? streams.send(reply, EVENT_STREAM, begun.source)
     : otherwise();
 
 const whyLater = (error: unknown): string | undefined => {
