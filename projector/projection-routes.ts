@@ -1,4 +1,6 @@
 /** Status, rebuild (ADR-0042) and comparison of all read models, for tokens of all merchants. */
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 
@@ -58,29 +60,18 @@ const statusOf = async (projector: ProjectionDeps['projector']) => {
 type Begun = { ended: Promise<object>; source: Source };
 
 const begin = async (run: (onProgress: (progress: object) => void) => Promise<object>) => {
-  let latest: object | undefined;
-  let news = Promise.withResolvers<void>();
+  const steps = new PassThrough({ objectMode: true, highWaterMark: 1 });
   const ended = run((progress) => {
-    latest = progress;
-    news.resolve();
+    // A client that reads slowly gets fewer of them.
+    if (steps.writable && !steps.writableNeedDrain) steps.write(progress);
   });
   // The client may be gone when the work fails; the status still shows how it ended.
-  const over = ended.catch(() => undefined);
-  await Promise.race([news.promise, ended]);
+  void ended.catch(() => undefined).then(() => steps.end());
+  await Promise.race([once(steps, 'readable'), ended]);
   const source: Source = async function* (signal) {
-    const left = new Promise<void>((resolve) => {
-      signal.addEventListener('abort', () => resolve());
-    });
-    for (;;) {
-      await Promise.race([left, news.promise, over]);
-      if (signal.aborted) return;
-      // Sends only the latest progress at each step.
-      const progress = latest;
-      if (progress === undefined) break;
-      latest = undefined;
-      news = Promise.withResolvers<void>();
-      yield serverSent('progress', progress);
-    }
+    signal.addEventListener('abort', () => steps.end());
+    for await (const step of steps) yield serverSent('progress', step);
+    if (signal.aborted) return;
     try {
       yield serverSent('result', await ended);
     } catch (error) {
