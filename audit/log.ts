@@ -20,11 +20,7 @@ import { breakOfForm } from './breaks.ts';
 import type { AuditBreak } from './contract.ts';
 import { breakLine, type ExportTotals, startLines } from './export-lines.ts';
 import { auditEvent } from './history.ts';
-import {
-  createMerchantLookup,
-  type MerchantDocuments,
-  merchantCalls,
-} from './merchants.ts';
+import { createMerchantLookup, type MerchantDocuments, merchantCalls } from './merchants.ts';
 import { type LogParameters, startOf } from './parameters.ts';
 
 type Args = { requested: LogRequest; only: string | undefined };

@@ -3,8 +3,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { watchProjectionMetrics } from '../../projector/open.ts';
-import { PARKED_ROUTES } from '../../projector/parked-routes.ts';
-import { PROJECTION_ROUTES } from '../../projector/projection-routes.ts';
+import { PARKED_ROUTES, PROJECTION_ROUTES } from '../../projector/projection-routes.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { REJECTION_HEADER } from '../../shared/http/errors.ts';
