@@ -17,7 +17,6 @@ import {
   type Streams,
   serverSent,
 } from '../shared/http/server/streams.ts';
-import { RebuildRunning } from '../shared/read-models/errors.ts';
 import { parkedPayments } from '../shared/read-models/pages.ts';
 import type { ParkedPayment, ReadModelsReader } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
@@ -31,7 +30,6 @@ import {
   RebuildParameters,
   RebuildStarted,
 } from './contract.ts';
-import { ComparisonRunning } from './errors.ts';
 
 export type ProjectionDeps = {
   projector: Pick<
@@ -99,14 +97,6 @@ const streamOr = (
     ? streams.send(reply, EVENT_STREAM, begun.source)
     : otherwise();
 
-const whyLater = (error: unknown): string | undefined => {
-  if (error instanceof RebuildRunning)
-    return `a rebuild is under way already; GET ${STATUS_PATH} says how far it is`;
-  return error instanceof ComparisonRunning
-    ? `${error.message}; try again when that has ended`
-    : undefined;
-};
-
 const route = routeWith<ProjectionDeps>();
 
 export const PROJECTION_ROUTES = {
@@ -131,18 +121,14 @@ export const PROJECTION_ROUTES = {
       },
     },
     handle: ({ projector, streams }, { query }, reply) =>
-      orUntilLater(
-        reply,
-        async () => {
-          const accept = query.accept === 'true';
-          const begun = await begin((onProgress) => projector.rebuild({ accept, onProgress }));
-          const started = { status: 'started', progress: STATUS_PATH };
-          return streamOr(reply, streams, begun, () =>
-            sendJson(reply.code(202).header('location', STATUS_PATH), started),
-          );
-        },
-        whyLater,
-      ),
+      orUntilLater(reply, async () => {
+        const accept = query.accept === 'true';
+        const begun = await begin((onProgress) => projector.rebuild({ accept, onProgress }));
+        const started = { status: 'started', progress: STATUS_PATH };
+        return streamOr(reply, streams, begun, () =>
+          sendJson(reply.code(202).header('location', STATUS_PATH), started),
+        );
+      }),
   }),
   compareReadModels: route({
     request: { allMerchants: true },
@@ -153,14 +139,10 @@ export const PROJECTION_ROUTES = {
       },
     },
     handle: ({ projector, streams }, _input, reply) =>
-      orUntilLater(
-        reply,
-        async () => {
-          const begun = await begin(projector.compareAll);
-          return streamOr(reply, streams, begun, async () => sendJson(reply, await begun.ended));
-        },
-        whyLater,
-      ),
+      orUntilLater(reply, async () => {
+        const begun = await begin(projector.compareAll);
+        return streamOr(reply, streams, begun, async () => sendJson(reply, await begun.ended));
+      }),
   }),
 } satisfies Partial<RoutesOf<'projector', ProjectionDeps>>;
 
