@@ -125,7 +125,10 @@ const rejectOtherThanKept = async (check: SealCheck, { sealed, last }: HeadFile)
   );
 };
 
-/** Throws LogMisfit where a seal or a kept head does not fit the log, and what the store throws. */
+/**
+ * Checks by the seals alone that the log is the one that was sealed last: no log fits that was written anew
+ * without its seals, cut, or changed after its last one. Throws LogMisfit, and what the store throws.
+ */
 export const rejectUnsealed = async (check: SealCheck): Promise<void> => {
   const misfit = await misfitIn(check);
   if (misfit !== undefined) {
