@@ -289,6 +289,34 @@ describe('POST /ops/v1/projections/rebuild', () => {
   });
 });
 
+describe('POST /ops/v1/projections/compare', () => {
+  test('a second one is rejected with the reason, and the first goes on', async () => {
+    const begun = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    const { ask, projector } = await open({
+      readModels: ({ compareElsewhere: _, ...own }) => ({
+        ...own,
+        idsAfter: async (...page) => {
+          begun.resolve();
+          await held.promise;
+          return own.idsAfter(...page);
+        },
+      }),
+    });
+    await projector.caughtUp;
+    const first = ask('POST', `${PLACE}/compare`);
+    await begun.promise;
+    const second = await ask('POST', `${PLACE}/compare`);
+    expect(second.headers[REJECTION_HEADER]).toBe('COMPARISON_RUNNING');
+    expect([second.status, JSON.parse(second.body).details]).toEqual([
+      503,
+      ['the read models are being compared already; try again when that has ended'],
+    ]);
+    held.resolve();
+    expect((await first).status).toBe(200);
+  });
+});
+
 describe('parked payments', () => {
   const REASON = 'has the unknown type PaymentShredded';
   const PARKED = '/ops/v1/parked';
