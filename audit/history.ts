@@ -91,14 +91,16 @@ const removedHistory = async (deps: HistoryDeps, paymentId: string, merchantId?:
 };
 
 /**
- * Undefined for another merchant's payment as for none. `broken` also says why the log lacks a
- * payment that the read models know. Throws StoreUnavailable and ReadModelsUnavailable.
+ * Records the access first. Rejects another merchant's payment as none. `broken` also says why the log lacks
+ * a payment that the read models know. Throws StoreUnavailable and ReadModelsUnavailable.
  */
-const historyOf = async (
-  deps: HistoryDeps,
-  principal: Principal,
-  paymentId: string,
-): Promise<History | undefined> => {
+export const findHistory = async (
+  deps: HistoryDeps & Pick<AuditDeps, 'record'>,
+  { principal, paymentId }: { principal: Principal; paymentId: string },
+  reply: FastifyReply,
+  action: Access['action'],
+): Promise<(History & { paymentId: string }) | undefined> => {
+  await deps.record(reply.request, { action, paymentId });
   const only = onlyOf(principal);
   // Before the stream, so that it is ahead of no whole one. A whole one is shown without it too.
   const look = deps.readModels.getAny(paymentId);
@@ -108,31 +110,17 @@ const historyOf = async (
   // Whose it is they alone say of a stream that does not verify: it may name any merchant.
   const known =
     only === undefined ? async () => document?.merchantId : async () => (await look)?.merchantId;
+  let history: History | undefined;
   if (first === undefined) {
-    const merchantId = await known();
-    return only === merchantId || only === undefined
-      ? removedHistory(deps, paymentId, merchantId)
-      : undefined;
+    history = await removedHistory(deps, paymentId, await known());
+  } else {
+    const events = await mapInSlices(forms, decode);
+    const broken = streamBreak(forms, events) ?? endBreak(forms, document?.revision);
+    const merchantId =
+      (broken && (await known())) ?? (await deps.merchants.ofForm(first)) ?? (await known()) ?? '';
+    history = { merchantId, events, forms, broken };
   }
-  const events = await mapInSlices(forms, decode);
-  const broken = streamBreak(forms, events) ?? endBreak(forms, document?.revision);
-  const merchantId =
-    (broken && (await known())) ?? (await deps.merchants.ofForm(first)) ?? (await known()) ?? '';
-  return only === undefined || merchantId === only
-    ? { merchantId, events, forms, broken }
-    : undefined;
-};
-
-/** Records the access first. Rejects where the actor may not see the payment. */
-export const findHistory = async (
-  deps: Pick<AuditDeps, 'store' | 'readModels' | 'merchants' | 'record'>,
-  { principal, paymentId }: { principal: Principal; paymentId: string },
-  reply: FastifyReply,
-  action: Access['action'],
-): Promise<(History & { paymentId: string }) | undefined> => {
-  await deps.record(reply.request, { action, paymentId });
-  const history = await historyOf(deps, principal, paymentId);
-  if (history === undefined) {
+  if (history === undefined || (only !== undefined && history.merchantId !== only)) {
     reject(reply, 'PAYMENT_NOT_FOUND');
     return undefined;
   }

@@ -5,7 +5,7 @@ import { scanLog } from '../shared/event-store/scan-log.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../shared/http/errors.ts';
 import { inTurn, whenGone } from '../shared/http/server/shares.ts';
-import { EVENT_STREAM, KEEP_ALIVE, serverSent } from '../shared/http/server/streams.ts';
+import { EVENT_STREAM, serverSent } from '../shared/http/server/streams.ts';
 import type { AuditDeps } from './deps.ts';
 import type { PastArgs } from './log.ts';
 import { type MerchantDocuments, merchantCalls } from './merchants.ts';
@@ -23,24 +23,16 @@ export const TOKEN_EXPIRED = 'token-expired';
 /** The longest timer that Node has: a token of more than 24 days ends its stream then. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
-/** The texts until the token's `exp`, then an event that says so. `end` makes the texts end. */
+/** The texts until the token's `exp`, then an event that says so. */
 async function* untilExpiry(
   { expiresAtSeconds = Number.POSITIVE_INFINITY }: Principal,
-  texts: AsyncGenerator<string>,
-  end: () => void,
+  left: AbortSignal,
+  texts: (signal: AbortSignal) => AsyncGenerator<string>,
 ): AsyncGenerator<string> {
-  let isOver = false;
-  const expire = (): void => {
-    isOver = true;
-    end();
-  };
-  const timer = setTimeout(expire, Math.min(expiresAtSeconds * 1000 - Date.now(), TIMER_MS_MAX));
-  try {
-    yield* texts;
-    if (isOver) yield serverSent(TOKEN_EXPIRED, {});
-  } finally {
-    clearTimeout(timer);
-  }
+  const leftMs = Math.max(0, expiresAtSeconds * 1000 - Date.now());
+  const expired = AbortSignal.timeout(Math.min(leftMs, TIMER_MS_MAX));
+  yield* texts(AbortSignal.any([left, expired]));
+  if (expired.aborted) yield serverSent(TOKEN_EXPIRED, {});
 }
 
 type LiveDeps = Pick<AuditDeps, 'store' | 'streams' | 'merchants'> &
@@ -105,11 +97,9 @@ export const sendLive = async <A extends Pick<PastArgs, 'only'>>(
   } catch (error) {
     return rejectPlace(reply, error, lastId ? NO_LAST_ID : `from ${NO_POSITION_NOR_NOW}`);
   }
-  const ending = new AbortController();
-  const { signal } = ending;
   const { promise: isRead, resolve: leave } = Promise.withResolvers<void>();
   whenGone(reply.raw, leave);
-  const texts = async function* (): AsyncGenerator<string> {
+  const texts = async function* (signal: AbortSignal): AsyncGenerator<string> {
     yield begin;
     if (end !== null && after !== end) {
       const args = { ...requested.args, after, end };
@@ -118,12 +108,9 @@ export const sendLive = async <A extends Pick<PastArgs, 'only'>>(
     leave();
     yield* liveTexts(deps, requested, end, signal);
   };
-  const source = (left: AbortSignal) => {
-    left.addEventListener('abort', () => ending.abort());
-    return untilExpiry(requested.principal, texts(), () => ending.abort());
-  };
+  const source = (left: AbortSignal) => untilExpiry(requested.principal, left, texts);
   const send = (): Promise<void> => {
-    deps.streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
+    deps.streams.send(reply, EVENT_STREAM, source);
     return isRead;
   };
   await (after === end ? send() : inTurn('past', reply, send));

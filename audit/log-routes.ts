@@ -1,23 +1,35 @@
-/** The audit routes over the whole log: in pages, as an export, live, and verified. */
+/** The routes over the whole log: its pages, exports, live events, verification, status and acknowledged breaks. */
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { logIdOf } from '../shared/event-store/chain.ts';
-import { readControl } from '../shared/event-store/control-stream.ts';
+import { appendControl, NO_EVENTS, readControl } from '../shared/event-store/control-stream.ts';
+import type { EventStore } from '../shared/event-store/port.ts';
 import { onlyOf } from '../shared/http/auth/principal.ts';
-import { JSON_TYPE } from '../shared/http/errors.ts';
-import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
-import { inTurn, whenGone } from '../shared/http/server/shares.ts';
+import { JSON_TYPE, reject } from '../shared/http/errors.ts';
+import { NoParameters } from '../shared/http/fields.ts';
+import { contextOf } from '../shared/http/request.ts';
 import {
-  accepts,
-  EVENT_STREAM,
-  KEEP_ALIVE,
-  NDJSON,
-  serverSent,
-} from '../shared/http/server/streams.ts';
+  asJson,
+  jsonBody,
+  okJson,
+  type RoutesOf,
+  routeWith,
+  sendJson,
+} from '../shared/http/route.ts';
+import { inTurn, whenGone } from '../shared/http/server/shares.ts';
+import { accepts, EVENT_STREAM, NDJSON, serverSent } from '../shared/http/server/streams.ts';
+import { acknowledgementStreamOf } from '../shared/payment/audit-events.ts';
 import { isSealEvent } from '../shared/payment/events.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
+import { newUlid } from '../shared/runtime/ids.ts';
 import { resultOf } from '../shared/runtime/jobs.ts';
-import { AuditLogPage, AuditVerification } from './contract.ts';
+import {
+  AcknowledgeBreakRequest,
+  AuditLogPage,
+  AuditVerification,
+  BreakAcknowledged,
+  LogStatus,
+} from './contract.ts';
 import { type AuditDeps, asEvents, asLines } from './deps.ts';
 import { beginLogRead, exportOfLog, hasSeals, sendExport } from './export.ts';
 import { rejectBusy, sendLive } from './live.ts';
@@ -31,8 +43,10 @@ import {
   StreamParameters,
   VerifyParameters,
 } from './parameters.ts';
-import { keysOf } from './seals/seals.ts';
+import type { OpenedSealer } from './seals/open.ts';
+import { keyIdOf, keysOf } from './seals/seals.ts';
 import { type KeptHead, type VerifiedScope, verifyLog } from './verification.ts';
+import type { ScheduledVerification } from './verification-schedule.ts';
 
 async function* verificationTexts(deps: AuditDeps, scope: VerifiedScope): AsyncGenerator<string> {
   const steps = verifyLog(deps, scope);
@@ -48,7 +62,7 @@ const verify = async (
 ): Promise<FastifyReply> => {
   if (accepts(reply, EVENT_STREAM)) {
     const source = (signal: AbortSignal) => verificationTexts(deps, { ...scope, signal });
-    return deps.streams.send(reply, EVENT_STREAM, source, KEEP_ALIVE);
+    return deps.streams.send(reply, EVENT_STREAM, source);
   }
   const leaving = new AbortController();
   whenGone(reply.raw, () => leaving.abort());
@@ -132,3 +146,62 @@ export const AUDIT_LOG_ROUTES = {
     },
   }),
 } satisfies Partial<RoutesOf<'audit', AuditDeps>>;
+
+export type LogStatusDeps = {
+  verification: Pick<ScheduledVerification, 'status' | 'hasNamed'>;
+  sealer: Pick<OpenedSealer, 'last'>;
+  store: Pick<EventStore, 'append'>;
+};
+
+const timeOf = (ms: number): string | null => (ms === 0 ? null : new Date(ms).toISOString());
+
+const sealOf = ({ sealer }: LogStatusDeps) => {
+  const last = sealer.last();
+  if (last === undefined) return null;
+  const { event, time: sealedAt } = last;
+  return { position: event.data.position, sealedAt, keyId: keyIdOf(keysOf(event).after) };
+};
+
+const NOT_NAMED = [
+  'the last verification of the log named no such break; verify it first: payments verify --all',
+];
+
+const statusRoute = routeWith<LogStatusDeps>();
+
+export const LOG_ROUTES = {
+  logStatus: statusRoute({
+    request: { allMerchants: true, query: NoParameters },
+    responses: okJson(LogStatus),
+    handle: (deps, _input, reply) => {
+      const { lastRunMs, lastOkMs, broken = null } = deps.verification.status();
+      const times = { lastRunAt: timeOf(lastRunMs), lastOkAt: timeOf(lastOkMs) };
+      return sendJson(reply, { verification: { ...times, broken }, seal: sealOf(deps) });
+    },
+  }),
+  acknowledgeBreak: statusRoute({
+    request: {
+      // A break is of the log, and so of every merchant.
+      allMerchants: true,
+      person: true,
+      ...jsonBody(AcknowledgeBreakRequest),
+    },
+    responses: {
+      200: { description: 'The response.', content: asJson(BreakAcknowledged), unrecorded: true },
+      422: { description: 'The last verification named no such break.' },
+    },
+    handle: async ({ store, verification }, { principal, content }, reply) => {
+      if (!(await verification.hasNamed(content)))
+        return reject(reply, 'BUSINESS_RULE_VIOLATION', NOT_NAMED);
+      const { actor } = principal;
+      const context = contextOf({ actor, requestId: reply.request.id });
+      const { stream, revision, reason, digest, note } = content;
+      const data = { stream, revision, reason, ...(digest !== undefined && { digest }), note };
+      const event = { type: 'LogBreakAcknowledged', data } as const;
+      // In a stream of its own, so that no foreign event is in its way.
+      const own = acknowledgementStreamOf(newUlid());
+      const [stored] = await appendControl(store, own, NO_EVENTS, [event], context);
+      const acknowledgedAt = stored?.time;
+      return sendJson(reply, { stream, revision, reason, note, actor, acknowledgedAt });
+    },
+  }),
+} satisfies Partial<RoutesOf<'projector', LogStatusDeps>>;

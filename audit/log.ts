@@ -20,12 +20,7 @@ import { breakOfForm } from './breaks.ts';
 import type { AuditBreak } from './contract.ts';
 import { breakLine, type ExportTotals, startLines } from './export-lines.ts';
 import { auditEvent } from './history.ts';
-import {
-  createMerchantLookup,
-  type MerchantDocuments,
-  type MerchantLookup,
-  merchantCalls,
-} from './merchants.ts';
+import { createMerchantLookup, type MerchantDocuments, merchantCalls } from './merchants.ts';
 import { type LogParameters, startOf } from './parameters.ts';
 
 type Args = { requested: LogRequest; only: string | undefined };
@@ -35,25 +30,6 @@ type Deps = { store: LogReader } & Parameters<typeof merchantCalls>[0];
 /** Characters handed over at once: each time costs the reader a message. */
 const TEXT_MIN = 64 * 1024;
 
-export const exportLog: LogJob<Args, string, ExportTotals, MerchantDocuments> = async function* (
-  log,
-  { requested, only },
-  { signal, calls },
-) {
-  const merchants = createMerchantLookup(log, calls);
-  const lines = logLines({ log, merchants }, requested, only, signal);
-  let text = '';
-  let line = await lines.next();
-  for (; line.done !== true; line = await lines.next()) {
-    text += line.value;
-    if (text.length < TEXT_MIN) continue;
-    yield text;
-    text = '';
-  }
-  if (text !== '') yield text;
-  return line.value;
-};
-
 /** The lines of an export, many in each text. Throws StoreUnavailable. */
 export const exportTexts = (
   deps: Deps,
@@ -62,20 +38,10 @@ export const exportTexts = (
 ): AsyncGenerator<string, ExportTotals> =>
   scanLog(deps.store, exportLog, args, { calls: merchantCalls(deps), signal });
 
-/** Writing the JSON text is a part of the work. */
-export const readLogPage: LogJob<Args, never, string, MerchantDocuments> = async (
-  log,
-  { requested, only },
-  { calls },
-) =>
-  JSON.stringify(
-    await logPage({ log, merchants: createMerchantLookup(log, calls) }, requested, only),
-  );
-
+/** The JSON text of a page. Throws RangeError for a wrong `from`, and StoreUnavailable. */
 export const pageText = (deps: Deps, args: Args): Promise<string> =>
   resultOf(scanLog(deps.store, readLogPage, args, { calls: merchantCalls(deps) }));
 
-type Owned = { log: Pick<LogReader, 'end' | 'stored'>; merchants: MerchantLookup };
 export type LogRequest = z.output<typeof LogParameters>;
 
 const PAGE = 250;
@@ -98,12 +64,13 @@ const checked = (form: StoredForm) => {
   return reason === undefined ? shown : { ...shown, broken: reason };
 };
 
-/** `only` is the merchant of the actor. Throws RangeError for a wrong `from`, and StoreUnavailable. */
-export const logPage = async (
-  { log, merchants }: Owned,
-  requested: LogRequest,
-  only: string | undefined,
+/** Writing the JSON text is a part of the work. */
+export const readLogPage: LogJob<Args, never, string, MerchantDocuments> = async (
+  log,
+  { requested, only },
+  { calls },
 ) => {
+  const merchants = createMerchantLookup(log, calls);
   const limit = requested.limit ?? LIMIT;
   const events: ReturnType<typeof checked>[] = [];
   let bytes = 0;
@@ -133,7 +100,7 @@ export const logPage = async (
     }
     atEnd = next === end || page.length === 0;
   }
-  return { events, broken, next, atEnd };
+  return JSON.stringify({ events, broken, next, atEnd });
 };
 
 export async function* linesOf(
@@ -152,12 +119,12 @@ export async function* linesOf(
 }
 
 /** Up to the log's end when the export began. Throws Error once `signal` is aborted. */
-export async function* logLines(
-  { log, merchants }: Owned,
-  requested: LogRequest,
-  only: string | undefined,
-  signal: AbortSignal,
-): AsyncGenerator<string, ExportTotals> {
+export const exportLog: LogJob<Args, string, ExportTotals, MerchantDocuments> = async function* (
+  log,
+  { requested, only },
+  { signal, calls },
+) {
+  const merchants = createMerchantLookup(log, calls);
   const after = startOf(requested.from);
   const end = await log.end();
   let wanted = requested.limit ?? Number.POSITIVE_INFINITY;
@@ -165,25 +132,30 @@ export async function* logLines(
   const linked = after === null ? logHashes() : (form: StoredForm) => form;
   const lines = startLines();
   const unread: AuditBreak[] = [];
+  let text = '';
   for await (const { page, unreadable } of logPages(log.stored, after, end, signal)) {
     for await (const slice of slicesOf(page.map(linked))) {
       for (const form of slice) {
         if (!fits(form, requested)) continue;
         if (only !== undefined && (await merchants.ofForm(form)) !== only) continue;
         wanted -= 1;
-        yield lines.next(form);
+        text += lines.next(form);
         const reason = formReason(form);
-        if (reason !== undefined) yield `${breakLine(breakOfForm(form, reason))}\n`;
+        if (reason !== undefined) text += `${breakLine(breakOfForm(form, reason))}\n`;
+        if (wanted > 0 && text.length < TEXT_MIN) continue;
+        yield text;
         if (wanted === 0) return lines.totals();
+        text = '';
       }
     }
     if (unreadable === undefined) continue;
     unread.push(unreadable);
-    yield `${breakLine(unreadable)}\n`;
+    text += `${breakLine(unreadable)}\n`;
   }
   if (signal.aborted) throw new Error('the export was aborted');
+  if (text !== '') yield text;
   return lines.totals(unread);
-}
+};
 
 export const eventText = (event: LogEvent): string => {
   const shown = auditEvent(event);

@@ -13,7 +13,7 @@ import { foldDamaged } from '../shared/read-models/fold-damaged.ts';
 import type { PaymentDocument, PaymentSearch } from '../shared/read-models/port.ts';
 import {
   AuditExplanation,
-  type AuditFound,
+  AuditFound,
   AuditSearchPage,
   AuditStateOrNone,
   AuditTimeline,
@@ -35,20 +35,8 @@ import { verifyPayment } from './verification.ts';
 
 const foundOf = ({ merchantId, revision, body }: PaymentDocument): AuditFound => {
   const payment = JSON.parse(body) as PaymentResponse;
-  return {
-    paymentId: payment.paymentId,
-    merchantId,
-    merchantReference: payment.merchantReference,
-    status: payment.status,
-    amount: payment.amount,
-    capturedAmount: payment.capturedAmount,
-    refundedAmount: payment.refundedAmount,
-    currency: payment.currency,
-    last4: payment.paymentMethod.card.last4,
-    revision,
-    createdAt: payment.createdAt,
-    updatedAt: payment.updatedAt,
-  };
+  const { last4 } = payment.paymentMethod.card;
+  return AuditFound.parse({ ...payment, merchantId, last4, revision });
 };
 
 /** Newest first: payments created later do not shift a page. `only` is the merchant of the actor. Throws ReadModelsUnavailable and StoreUnavailable. */

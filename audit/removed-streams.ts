@@ -25,7 +25,7 @@ const REMOVED_MAX = 10_000;
 const PAGE = 250;
 
 export type RemovalDeps = {
-  store: Pick<EventStore, 'readStream' | 'lastRevision' | 'subscribe'>;
+  store: Pick<EventStore, 'readStream' | 'lastRevision' | 'subscribe' | 'stored'>;
   readModels: Pick<ReadModelsReader, 'idsAfter' | 'inspect' | 'parked'>;
 };
 
@@ -96,29 +96,10 @@ async function* eachMissing({ store, readModels }: RemovalDeps, signal: AbortSig
   }
 }
 
-const unlessUnavailable = (work: () => Promise<void>): Promise<boolean> =>
-  work().then(
-    () => true,
-    onError(ReadModelsUnavailable, () => false),
-  );
-
-/** The first 100 that the log lacks; undefined without read models. Throws StoreUnavailable. */
-export const missingPayments = async (
-  deps: RemovalDeps,
-  signal: AbortSignal,
-): Promise<string[] | undefined> => {
-  const missing: string[] = [];
-  const isKnown = await unlessUnavailable(async () => {
-    for await (const { paymentId } of eachMissing(deps, signal))
-      if (missing.push(paymentId) === NAMED_MAX) return;
-  });
-  return isKnown ? missing : undefined;
-};
-
 /**
- * The losses of a store without a chain over the log: looks up the streams that its server announces,
- * the parked payments and the documents; the first alone where the read models are out of reach. Throws
- * StoreUnavailable.
+ * Of a store without a chain over the log, looks up the streams that its server announces, the parked
+ * payments and the documents; the first alone where the read models are out of reach. Of another store only
+ * what is missing: its chain shows the break. Throws StoreUnavailable.
  */
 export const removedStreams = async (
   deps: RemovalDeps,
@@ -126,6 +107,7 @@ export const removedStreams = async (
 ): Promise<RemovedStreams> => {
   const breaks = new Map<string, LogBreak>();
   const missing: string[] = [];
+  const isChained = deps.store.stored.guarantee === 'log';
   const note = (stream: string, reason: string): boolean => {
     if (!breaks.has(stream)) breaks.set(stream, { position: '', stream, revision: 0, reason });
     return breaks.size < REMOVED_MAX;
@@ -135,15 +117,19 @@ export const removedStreams = async (
     const reason = await whyNotWhole(deps, stream, known);
     if (reason !== undefined) note(stream, reason);
   };
-  for await (const stream of announced(deps, signal)) await look(stream, -1);
-  const isKnown = await unlessUnavailable(async () => {
+  if (!isChained) for await (const stream of announced(deps, signal)) await look(stream, -1);
+  const lookUpKnown = async (): Promise<void> => {
     // The log held the revision before the parked one.
-    for await (const { paymentId, revision } of parkedPayments(deps.readModels, PAGE))
+    const parked = isChained ? [] : parkedPayments(deps.readModels, PAGE);
+    for await (const { paymentId, revision } of parked)
       await look(streamOf(paymentId), Math.max(revision - 1, 0));
     for await (const { paymentId, reason } of eachMissing(deps, signal)) {
       if (missing.length < NAMED_MAX) missing.push(paymentId);
-      if (!note(streamOf(paymentId), reason)) return;
+      if (isChained ? missing.length === NAMED_MAX : !note(streamOf(paymentId), reason)) return;
     }
-  });
-  return { breaks: [...breaks.values()], ...(isKnown && { missing }) };
+  };
+  return lookUpKnown().then(
+    () => ({ breaks: [...breaks.values()], missing }),
+    onError(ReadModelsUnavailable, () => ({ breaks: [...breaks.values()] })),
+  );
 };

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { joinRoutes, type RoutesOf, registerRoutes } from '../shared/http/route.ts';
-import { createStreams, type StreamLimits } from '../shared/http/server/streams.ts';
+import { createStreams } from '../shared/http/server/streams.ts';
 import { createRecorder } from './access-recorder.ts';
 import type { AuditDeps } from './deps.ts';
 import { AUDIT_LOG_ROUTES } from './log-routes.ts';
@@ -10,7 +10,7 @@ import { createMerchantLookup } from './merchants.ts';
 import { AUDIT_PAYMENT_ROUTES } from './payment-routes.ts';
 
 type AuditApi = Omit<AuditDeps, 'merchants' | 'streams' | 'record'> &
-  Partial<Pick<AuditDeps, 'record'>> & { limits?: StreamLimits };
+  Partial<Pick<AuditDeps, 'record'>>;
 
 export const AUDIT_ROUTES: RoutesOf<'audit', AuditDeps> = joinRoutes(
   AUDIT_PAYMENT_ROUTES,
@@ -23,20 +23,18 @@ type Reading = Pick<AuditDeps, 'store' | 'readModels'> & Partial<Pick<AuditDeps,
 export const openReading = (
   app: FastifyInstance,
   { store, readModels, record = createRecorder(store) }: Reading,
-  limits?: StreamLimits,
 ) => ({
   store,
   readModels,
   record,
   merchants: createMerchantLookup(store, readModels),
-  streams: createStreams(app, limits),
+  streams: createStreams(app),
 });
 
 export const registerAuditApi = (
   app: FastifyInstance,
   authHooks: AuthHooks,
-  { limits, ...api }: AuditApi,
+  api: AuditApi,
 ): void => {
-  const reading = openReading(app, api, limits);
-  registerRoutes(app, authHooks, AUDIT_ROUTES, { ...api, ...reading });
+  registerRoutes(app, authHooks, AUDIT_ROUTES, { ...api, ...openReading(app, api) });
 };

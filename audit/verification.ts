@@ -10,12 +10,7 @@ import type { AuditDeps } from './deps.ts';
 import type { History } from './history.ts';
 import { type Manifest, NOT_GOOD } from './manifest.ts';
 import { createMerchantLookup, type MerchantDocuments, merchantCalls } from './merchants.ts';
-import {
-  missingPayments,
-  type RemovalDeps,
-  type RemovedStreams,
-  removedStreams,
-} from './removed-streams.ts';
+import { type RemovalDeps, type RemovedStreams, removedStreams } from './removed-streams.ts';
 import type { SealsAgainst } from './seals/seals.ts';
 import { type LogProgress, type LogWalked, walkLog } from './verify-log.ts';
 
@@ -143,11 +138,8 @@ export const removedFor = async (
   isBroken: boolean,
   signal: AbortSignal,
 ): Promise<RemovedStreams> => {
-  if (deps.store.stored.guarantee === 'log') {
-    const missing =
-      isBroken && only === undefined ? await missingPayments(deps, signal) : undefined;
-    return { breaks: [], ...(missing && { missing }) };
-  }
+  const isNeeded = deps.store.stored.guarantee !== 'log' || (isBroken && only === undefined);
+  if (!isNeeded) return { breaks: [] };
   const removed = await removedStreams(deps, signal);
   if (only === undefined) return removed;
   const merchants = createMerchantLookup(deps.store, deps.readModels);

@@ -6,8 +6,8 @@ import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { EXPORT_ROUTES } from '../audit/export.ts';
 import { openReading, registerAuditApi } from '../audit/routes.ts';
-import { rejectUnsealed } from '../audit/seals/check.ts';
 import { headFileOf, isNextKey, readHeadFile, readSealingKey } from '../audit/seals/key.ts';
+import { rejectUnsealed } from '../audit/seals/open.ts';
 import { publicKeyOf } from '../audit/seals/seals.ts';
 import { lastKeyOf, sealsOf } from '../audit/seals/stored-seals.ts';
 import {

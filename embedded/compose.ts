@@ -40,8 +40,6 @@ export type Wrappers = {
 
 type Options = Wrappers & Pick<CommandSideOptions, 'unresolvedAfterMs'>;
 
-const asItIs = <T>(own: T): T => own;
-
 const openProvider = async (
   config: Config,
   log: Log,
@@ -81,8 +79,6 @@ const openSides = async (
   onFatal: (error: Error) => void,
   wrappers: Options,
 ) => {
-  const { store: wrapStore = asItIs, provider: wrapProvider = asItIs } = wrappers;
-  const { readModels: wrapReadModels = asItIs } = wrappers;
   const metrics = createMetrics();
   const drivers = { config, log, fileOf: folder.path, onFatal, newThread };
   const engine = await openEventStore({ ...drivers, metrics });
@@ -90,9 +86,9 @@ const openSides = async (
   const identities = createIdentities(secrets);
   const freshness = trackFreshness();
   const checked = await withCheckedSecret(engine.store, identities, onFatal);
-  const store = freshness.tracked(wrapStore(checked));
-  const opened = wrapReadModels(await openReadModels(drivers, secrets));
-  const readModels = searchedOnceFilled(opened, store);
+  const store = freshness.tracked(wrappers.store?.(checked) ?? checked);
+  const opened = await openReadModels(drivers, secrets);
+  const readModels = searchedOnceFilled(wrappers.readModels?.(opened) ?? opened, store);
   const deliveries = await openDeliveries(drivers);
   const own = { config, store, metrics, log };
   const projection = await openProjectorSide({
@@ -117,7 +113,7 @@ const openSides = async (
     sharedStore: engine.shared,
     readModels: { ...readModels, waitForRevision: projector.waitForRevision },
     identities,
-    provider: wrapProvider(provider),
+    provider: wrappers.provider?.(provider) ?? provider,
   });
   watchFolder(metrics, config);
   return { ...own, engine, readModels, projection, commands, provider };

@@ -55,7 +55,10 @@ export const createComparisons = ({ store, readModels, logger }: Options) => {
 
   /** Throws ComparisonRunning, what the engines throw, and an AbortError. */
   const whole = async (onProgress?: OnProgress): Promise<Comparison> => {
-    if (isComparing) throw new ComparisonRunning('the read models are being compared already');
+    if (isComparing)
+      throw new ComparisonRunning(
+        'the read models are being compared already; try again when that has ended',
+      );
     isComparing = true;
     return compare(false, onProgress).finally(() => {
       isComparing = false;

@@ -1,11 +1,12 @@
 import type { RunningHash } from '../audit/seals/running-hash.ts';
-import type { EventStore } from '../shared/event-store/port.ts';
+import type { EventStore, Position } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/events.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { BackOff } from '../shared/runtime/back-off.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { isTracing } from '../shared/runtime/tracing.ts';
 import { StandingBy } from '../shared/subscription/errors.ts';
+import { createLag } from '../shared/subscription/lag.ts';
 import { keepLease, type Lease } from '../shared/subscription/lease.ts';
 import {
   checkBeforeStart,
@@ -16,10 +17,9 @@ import {
 } from '../shared/subscription/subscription.ts';
 import { createComparisons } from './comparisons.ts';
 import { type Freshness, trackFreshness } from './freshness.ts';
-import { createProjection, type Projection } from './projection.ts';
+import { createProjection, PARKED_KNOWN_MAX, type Projection } from './projection.ts';
 import { createRebuilds, type RebuildRequest, type RebuildResult } from './rebuild.ts';
 import { tracedProjection } from './traces.ts';
-import { watchCheckpoint } from './watch-checkpoint.ts';
 
 export type ProjectorOptions = {
   store: EventStore;
@@ -67,6 +67,59 @@ const subscriberOf = (own: Following): Subscriber => ({
   caughtUp: own.freshness.caughtUp,
 });
 
+/** Looks every few seconds for a checkpoint that stands still, and for read models that were wiped. */
+const watchCheckpoint = (
+  { store, readModels, lease, projection, logger }: Following,
+  subscription: Subscription,
+  { watchMs = 5000, stillMsMax }: ProjectorOptions,
+) => {
+  let last = { stuck: false, fallingBehind: false };
+  /** Stored by the projector that has the lease, as last seen. */
+  let followed: { checkpoint: Position | null; parked: number } = { checkpoint: null, parked: 0 };
+
+  const checkpoint = (): Position | null =>
+    lease.standingBy() ? followed.checkpoint : projection.checkpoint();
+  const lag = createLag(store, checkpoint, { stillMsMax });
+
+  const follow = async (): Promise<void> => {
+    const parked = await readModels.parked(PARKED_KNOWN_MAX);
+    followed = { checkpoint: await readModels.checkpoint(), parked: parked.length };
+  };
+
+  const restartIfOutOfStep = async (): Promise<void> => {
+    if (subscription.status().state !== 'running' || (await projection.inStep())) return;
+    logger.warn(
+      {},
+      'read models wiped or moved by another writer: they are filled again from their checkpoint',
+    );
+    subscription.restart();
+  };
+
+  const look = async (): Promise<void> => {
+    if (lease.standingBy()) await follow().catch(() => undefined);
+    await restartIfOutOfStep();
+    const { events, seconds, ...found } = await lag();
+    last = found;
+    if (!last.stuck) return;
+    logger.error(
+      { events, seconds },
+      'projection stuck: the log grows and the checkpoint does not move',
+    );
+  };
+  // An engine out of reach ends a look; the catch-up loop reports the engine.
+  const timer = setInterval(() => void look().catch(() => undefined), watchMs);
+  timer.unref();
+
+  return {
+    checkpoint,
+    parked: () => (lease.standingBy() ? followed.parked : projection.counts().parked),
+    lag,
+    stuck: (): boolean => last.stuck,
+    fallingBehind: (): boolean => last.fallingBehind,
+    stop: () => clearInterval(timer),
+  };
+};
+
 type Parts = Following & {
   subscription: Subscription;
   watch: ReturnType<typeof watchCheckpoint>;
@@ -95,7 +148,7 @@ const statusOf = (parts: Omit<Parts, 'running'>) => {
 
 /** Throws LogMisfit. An engine out of reach is no error: the loop waits for it. */
 export const startProjector = async (options: ProjectorOptions) => {
-  const { store, readModels, running, logger, backOff, stillMsMax, leaseMs } = options;
+  const { store, readModels, running, logger, backOff, leaseMs } = options;
   await checkBeforeStart(options);
   const wasEmpty = (await readModels.checkpoint().catch(() => null)) === null;
 
@@ -108,7 +161,7 @@ export const startProjector = async (options: ProjectorOptions) => {
   const subscriber = subscriberOf(following);
   const subscription = runSubscription({ store, logger, backOff, subscriber });
   const parts = { store, readModels, lease, projection, subscription, logger };
-  const watch = watchCheckpoint({ ...parts, everyMs: options.watchMs ?? 5000, stillMsMax });
+  const watch = watchCheckpoint(following, subscription, options);
   const rebuilds = createRebuilds({ store, readModels, logger, hold: projection.hold });
   const comparisons = createComparisons(parts);
   const rebuild = async (request?: RebuildRequest): Promise<RebuildResult> => {

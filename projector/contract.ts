@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import { named, parameters } from '../shared/http/fields.ts';
-
-const time = () => z.string().meta({ format: 'date-time' });
+import { named, parameters, time } from '../shared/http/fields.ts';
 
 const parkedPayment = z.object({
   paymentId: z.string(),

@@ -13,62 +13,25 @@ type Tracked = { appending: number; committed: number; applied: number };
 /** Some 20 MB. */
 const TRACKED_MAX = 100_000;
 
-/** The payments behind their last event, and those with an append under way. */
-const createTracked = () => {
+/** Every payment is behind until `caughtUp`. */
+export const trackFreshness = (trackedMax = TRACKED_MAX) => {
+  /** The payments behind their last event, and those with an append under way. */
   const tracked = new Map<string, Tracked>();
+  const first = Promise.withResolvers<void>();
+  let committedAtStart: [paymentId: string, revision: number][] = [];
+  let ready = false;
 
   const leaveWhenDone = (paymentId: string, entry: Tracked): void => {
     if (entry.appending === 0 && entry.applied >= entry.committed) tracked.delete(paymentId);
   };
 
-  return {
-    size: () => tracked.size,
-    isBehind: (paymentId: string): boolean => {
-      const entry = tracked.get(paymentId);
-      return entry !== undefined && entry.committed > entry.applied;
-    },
-    committed: () => new Map([...tracked].map(([id, { committed }]) => [id, committed])),
-    applied: (paymentId: string, revision: number): void => {
-      // The subscription can deliver an event before its append resolves, hence `applied` is kept.
-      const entry = tracked.get(paymentId);
-      if (entry === undefined) return;
-      entry.applied = Math.max(entry.applied, revision);
-      leaveWhenDone(paymentId, entry);
-    },
-    forgetOthers: (): void => {
-      for (const [paymentId, { appending }] of tracked)
-        if (appending === 0) tracked.delete(paymentId);
-    },
-    /** `committedTo`: the revision of the last event of the append. Throws what `append` throws. */
-    during: async <T>(paymentId: string, committedTo: number, append: () => Promise<T>) => {
-      const entry = tracked.get(paymentId) ?? { appending: 0, committed: -1, applied: -1 };
-      tracked.set(paymentId, entry);
-      entry.appending += 1;
-      const commit = (): void => {
-        entry.committed = Math.max(entry.committed, committedTo);
-      };
-      try {
-        const recorded = await append();
-        commit();
-        return recorded;
-      } catch (error) {
-        // The events may be stored: the payment counts as behind until it is known.
-        if (error instanceof AppendOutcomeUnknown) commit();
-        throw error;
-      } finally {
-        entry.appending -= 1;
-        leaveWhenDone(paymentId, entry);
-      }
-    },
+  const applied = (paymentId: string, revision: number): void => {
+    // The subscription can deliver an event before its append resolves, hence `applied` is kept.
+    const entry = tracked.get(paymentId);
+    if (entry === undefined) return;
+    entry.applied = Math.max(entry.applied, revision);
+    leaveWhenDone(paymentId, entry);
   };
-};
-
-/** Every payment is behind until `caughtUp`. */
-export const trackFreshness = (trackedMax = TRACKED_MAX) => {
-  const payments = createTracked();
-  const first = Promise.withResolvers<void>();
-  let committedAtStart = new Map<string, number>();
-  let ready = false;
 
   return {
     /** The store, whose every append is tracked. */
@@ -78,40 +41,60 @@ export const trackFreshness = (trackedMax = TRACKED_MAX) => {
         const append = () => store.append(stream, expected, events);
         const paymentId = paymentOf(stream);
         if (paymentId === undefined) return append();
-        if (payments.size() >= trackedMax) {
+        if (tracked.size >= trackedMax) {
           // All payments count as behind until the log has been followed to its end again.
           ready = false;
-          payments.forgetOthers();
+          for (const [id, { appending }] of tracked) if (appending === 0) tracked.delete(id);
         }
-        const before = expected === 'none' ? -1 : expected.revision;
-        return payments.during(paymentId, before + events.length, append);
+        const entry = tracked.get(paymentId) ?? { appending: 0, committed: -1, applied: -1 };
+        tracked.set(paymentId, entry);
+        entry.appending += 1;
+        const last = (expected === 'none' ? -1 : expected.revision) + events.length;
+        const commit = (): void => {
+          entry.committed = Math.max(entry.committed, last);
+        };
+        try {
+          const recorded = await append();
+          commit();
+          return recorded;
+        } catch (error) {
+          // The events may be stored: the payment counts as behind until it is known.
+          if (error instanceof AppendOutcomeUnknown) commit();
+          throw error;
+        } finally {
+          entry.appending -= 1;
+          leaveWhenDone(paymentId, entry);
+        }
       },
     }),
-    applied: payments.applied,
+    applied,
     /**
      * The projector is about to follow the log from its checkpoint. A batch whose apply was stored but not
      * acknowledged is not delivered again, and an append of unknown outcome may never be delivered: after
      * `caughtUp`, no event from before is still to come.
      */
     starting: (): void => {
-      committedAtStart = payments.committed();
+      committedAtStart = [...tracked].map(([id, { committed }]) => [id, committed]);
     },
     /** Everything that was in the log at `starting` has been applied. */
     caughtUp: (): void => {
       ready = true;
       first.resolve();
-      for (const [paymentId, revision] of committedAtStart) payments.applied(paymentId, revision);
-      committedAtStart = new Map();
+      for (const [paymentId, revision] of committedAtStart) applied(paymentId, revision);
+      committedAtStart = [];
     },
     /** The documents went back: everything is behind until the next `caughtUp`. */
     lost: (): void => {
       ready = false;
     },
     /** To be called before the document is read: later, false may be about a newer document. */
-    isBehind: (paymentId: string): boolean => !ready || payments.isBehind(paymentId),
+    isBehind: (paymentId: string): boolean => {
+      const entry = tracked.get(paymentId);
+      return !ready || (entry !== undefined && entry.committed > entry.applied);
+    },
     isCaughtUp: () => ready,
     firstCaughtUp: first.promise,
-    size: payments.size,
+    size: () => tracked.size,
   };
 };
 export type Freshness = ReturnType<typeof trackFreshness>;

@@ -14,7 +14,7 @@ import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { noFiles } from '../shared/runtime/process-life.ts';
 import { TOPIC_PREFIX_DEFAULT } from '../shared/runtime/settings/table.ts';
-import { openRelay } from '../topics/open-relay.ts';
+import { openRelay } from '../topics/relay.ts';
 import { relayState, watchRelayMetrics } from '../topics/status.ts';
 import { openDeliverer } from '../webhooks/delivery/open.ts';
 import { openWebhookSecret } from '../webhooks/signer.ts';

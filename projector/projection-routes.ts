@@ -1,28 +1,35 @@
-/** Status, rebuild (ADR-0042) and comparison of all read models, for tokens of all merchants. */
+/**
+ * Status, rebuild (ADR-0042) and comparison of all read models, for tokens of all merchants; and the parked
+ * payments (P5), with a token of one merchant that merchant's own.
+ */
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 
+import { reject } from '../shared/http/errors.ts';
 import { NoParameters } from '../shared/http/fields.ts';
 import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import {
   accepts,
   EVENT_STREAM,
-  KEEP_ALIVE,
   type Source,
   type Streams,
   serverSent,
 } from '../shared/http/server/streams.ts';
-import { RebuildRunning } from '../shared/read-models/errors.ts';
+import { parkedPayments } from '../shared/read-models/pages.ts';
+import type { ParkedPayment, ReadModelsReader } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import { orUntilLater } from '../shared/subscription/until-later.ts';
 import type { Projector } from './compose.ts';
 import {
+  ParkedList,
+  ParkedRetry,
   ProjectionList,
   ReadModelsComparison,
   RebuildParameters,
   RebuildStarted,
 } from './contract.ts';
-import { ComparisonRunning } from './errors.ts';
 
 export type ProjectionDeps = {
   projector: Pick<
@@ -59,29 +66,18 @@ const statusOf = async (projector: ProjectionDeps['projector']) => {
 type Begun = { ended: Promise<object>; source: Source };
 
 const begin = async (run: (onProgress: (progress: object) => void) => Promise<object>) => {
-  let latest: object | undefined;
-  let news = Promise.withResolvers<void>();
+  const steps = new PassThrough({ objectMode: true, highWaterMark: 1 });
   const ended = run((progress) => {
-    latest = progress;
-    news.resolve();
+    // A client that reads slowly gets fewer of them.
+    if (steps.writable && !steps.writableNeedDrain) steps.write(progress);
   });
   // The client may be gone when the work fails; the status still shows how it ended.
-  const over = ended.catch(() => undefined);
-  await Promise.race([news.promise, ended]);
+  void ended.catch(() => undefined).then(() => steps.end());
+  await Promise.race([once(steps, 'readable'), ended]);
   const source: Source = async function* (signal) {
-    const left = new Promise<void>((resolve) => {
-      signal.addEventListener('abort', () => resolve());
-    });
-    for (;;) {
-      await Promise.race([left, news.promise, over]);
-      if (signal.aborted) return;
-      // Sends only the latest progress at each step.
-      const progress = latest;
-      if (progress === undefined) break;
-      latest = undefined;
-      news = Promise.withResolvers<void>();
-      yield serverSent('progress', progress);
-    }
+    signal.addEventListener('abort', () => steps.end());
+    for await (const step of steps) yield serverSent('progress', step);
+    if (signal.aborted) return;
     try {
       yield serverSent('result', await ended);
     } catch (error) {
@@ -98,16 +94,8 @@ const streamOr = (
   otherwise: () => FastifyReply | Promise<FastifyReply>,
 ): FastifyReply | Promise<FastifyReply> =>
   accepts(reply, EVENT_STREAM) && streams.take(reply)
-    ? streams.send(reply, EVENT_STREAM, begun.source, KEEP_ALIVE)
+    ? streams.send(reply, EVENT_STREAM, begun.source)
     : otherwise();
-
-const whyLater = (error: unknown): string | undefined => {
-  if (error instanceof RebuildRunning)
-    return `a rebuild is under way already; GET ${STATUS_PATH} says how far it is`;
-  return error instanceof ComparisonRunning
-    ? `${error.message}; try again when that has ended`
-    : undefined;
-};
 
 const route = routeWith<ProjectionDeps>();
 
@@ -133,18 +121,14 @@ export const PROJECTION_ROUTES = {
       },
     },
     handle: ({ projector, streams }, { query }, reply) =>
-      orUntilLater(
-        reply,
-        async () => {
-          const accept = query.accept === 'true';
-          const begun = await begin((onProgress) => projector.rebuild({ accept, onProgress }));
-          const started = { status: 'started', progress: STATUS_PATH };
-          return streamOr(reply, streams, begun, () =>
-            sendJson(reply.code(202).header('location', STATUS_PATH), started),
-          );
-        },
-        whyLater,
-      ),
+      orUntilLater(reply, async () => {
+        const accept = query.accept === 'true';
+        const begun = await begin((onProgress) => projector.rebuild({ accept, onProgress }));
+        const started = { status: 'started', progress: STATUS_PATH };
+        return streamOr(reply, streams, begun, () =>
+          sendJson(reply.code(202).header('location', STATUS_PATH), started),
+        );
+      }),
   }),
   compareReadModels: route({
     request: { allMerchants: true },
@@ -155,13 +139,66 @@ export const PROJECTION_ROUTES = {
       },
     },
     handle: ({ projector, streams }, _input, reply) =>
-      orUntilLater(
-        reply,
-        async () => {
-          const begun = await begin(projector.compareAll);
-          return streamOr(reply, streams, begun, async () => sendJson(reply, await begun.ended));
-        },
-        whyLater,
-      ),
+      orUntilLater(reply, async () => {
+        const begun = await begin(projector.compareAll);
+        return streamOr(reply, streams, begun, async () => sendJson(reply, await begun.ended));
+      }),
   }),
 } satisfies Partial<RoutesOf<'projector', ProjectionDeps>>;
+
+export type ParkedDeps = {
+  projector: Pick<Projector, 'retryParked'>;
+  readModels: Pick<ReadModelsReader, 'parked' | 'getAny'>;
+};
+
+const LISTED_MAX = 1_000;
+const PAGE = 1_000;
+
+/** A payment parked at its first event has no document that names its merchant. */
+const isVisible = async (
+  { getAny }: ParkedDeps['readModels'],
+  { paymentId }: ParkedPayment,
+  merchantId: string,
+): Promise<boolean> => merchantId === '*' || (await getAny(paymentId))?.merchantId === merchantId;
+
+const findParked = async ({ readModels }: ParkedDeps, paymentId: string) => {
+  for await (const parked of parkedPayments(readModels, PAGE)) {
+    if (parked.paymentId === paymentId) return parked;
+  }
+  return undefined;
+};
+
+const parkedRoute = routeWith<ParkedDeps>();
+
+export const PARKED_ROUTES = {
+  listParked: parkedRoute({
+    request: { query: NoParameters },
+    responses: okJson(ParkedList),
+    handle: async ({ readModels }, { principal }, reply) => {
+      const visible: ParkedPayment[] = [];
+      for await (const parked of parkedPayments(readModels, PAGE)) {
+        if (await isVisible(readModels, parked, principal.merchantId)) visible.push(parked);
+        if (visible.length === LISTED_MAX) break;
+      }
+      return sendJson(reply, { parked: visible });
+    },
+  }),
+  retryParked: parkedRoute({
+    request: { paymentId: 'INVALID_PAYMENT_ID' },
+    responses: okJson(ParkedRetry),
+    handle: async (deps, { principal, paymentId }, reply) => {
+      const { projector, readModels } = deps;
+      const found = await findParked(deps, paymentId);
+      const isSeen = found && (await isVisible(readModels, found, principal.merchantId));
+      if (isSeen !== true)
+        return reject(reply, 'PAYMENT_NOT_FOUND', ['no parked payment has this id']);
+      reply.request.paymentId = paymentId;
+      return orUntilLater(reply, async () => {
+        const whole = await projector.retryParked(paymentId);
+        const parked = await findParked(deps, paymentId);
+        const stopped = parked && { at: parked.revision, reason: parked.reason };
+        return sendJson(reply, { paymentId, whole, ...stopped });
+      });
+    },
+  }),
+} satisfies Partial<RoutesOf<'projector', ParkedDeps>>;

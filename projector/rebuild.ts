@@ -3,12 +3,14 @@
  * one checkpoint and switches, unless the old ones say other money than the log (ADR-0123). The relay has
  * its own checkpoint: a rebuild publishes nothing.
  */
+import { setImmediate as turn } from 'node:timers/promises';
+import type { z } from 'zod';
 import { decodeInOrder } from '../shared/event-store/fold-stream.ts';
 import type { LogEvent, LogJob, LogReader, Position } from '../shared/event-store/port.ts';
 import { readPatiently, scanLog, totalUpTo } from '../shared/event-store/scan-log.ts';
-import { startChecksum } from '../shared/read-models/document-row.ts';
+import { type DocumentRow, startChecksum } from '../shared/read-models/document-row.ts';
 import { RebuildRunning, unlessLost } from '../shared/read-models/errors.ts';
-import { parkedPayments } from '../shared/read-models/pages.ts';
+import { documentPages, parkedPayments } from '../shared/read-models/pages.ts';
 import type {
   NextGeneration,
   ReadModelsFile,
@@ -20,9 +22,9 @@ import { openSqliteGeneration } from '../shared/read-models/sqlite/read-models.t
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import { type LogCalls, logCalls, logOver } from '../shared/runtime/jobs.ts';
 import type { Logger } from '../shared/runtime/log.ts';
-import type { RebuildState } from './contract.ts';
+import { fewAtOnce } from '../shared/runtime/scheduling.ts';
+import { money as moneyShape, type RebuildState } from './contract.ts';
 import { RebuildImpossible } from './errors.ts';
-import { type MoneyDifferences, moneyDifferences } from './money-differences.ts';
 import { createProjection, type Projection } from './projection.ts';
 
 /** A larger batch would hold every request up. */
@@ -30,7 +32,7 @@ const BATCH = 100;
 /** In the thread of the log, where no request waits. */
 const THREAD_PAGE = 1_000;
 const PARKED_NAMED_MAX = 1_000;
-const PARKED_PAGE = 250;
+const ID_PAGE = 250;
 const NONE: MoneyDifferences = { count: 0, named: [] };
 const NO_DOCUMENTS = startChecksum().result();
 
@@ -121,7 +123,7 @@ const parkRemoved = async (
   next: NextGeneration,
   projection: Projection,
 ): Promise<void> => {
-  for await (const { paymentId } of parkedPayments(readModels, PARKED_PAGE)) {
+  for await (const { paymentId } of parkedPayments(readModels, ID_PAGE)) {
     const old = await readModels.load(paymentId);
     const { row, parked } = await next.inspect(paymentId);
     const isKept = (row?.revision ?? -1) >= (old?.revision ?? -1);
@@ -145,6 +147,44 @@ const fillInThread = async (
     }
   });
   return events;
+};
+
+const MONEY_NAMED_MAX = 100;
+
+/** `inLog` is null where the log has no such payment. */
+export type MoneyDifferences = NonNullable<RebuildState['result']>['money'];
+
+/** What a document says of money; sums in minor units. */
+const moneyOf = ({ merchantId, body }: DocumentRow): z.infer<typeof moneyShape> => {
+  const response = { ...JSON.parse(body), merchantId };
+  const fields = Object.keys(moneyShape.shape).map((field) => [field, response[field]]);
+  return Object.fromEntries(fields);
+};
+
+/** Finds where the served read models say other money than those that replace them (ADR-0123). */
+export const moneyDifferences = async (
+  old: Pick<ReadModelsReader, 'idsAfter' | 'inspect'>,
+  next: Pick<ReadModelsReader, 'inspect'>,
+): Promise<MoneyDifferences> => {
+  const found: MoneyDifferences = { count: 0, named: [] };
+  for await (const ids of documentPages(old, ID_PAGE)) {
+    const compared = await fewAtOnce(ids, async (paymentId): Promise<MoneyDifferences['named']> => {
+      // In one process no read waits for anything: the event loop would never get its turn.
+      await turn();
+      const { row, whole, parked } = await old.inspect(paymentId);
+      // Without its check a document proves nothing; one that was parked is known to be behind.
+      if (row === undefined || !whole || parked) return [];
+      const served = moneyOf(row);
+      const { row: made } = await next.inspect(paymentId);
+      const inLog = made === undefined ? null : moneyOf(made);
+      const isSame = JSON.stringify(served) === JSON.stringify(inLog);
+      return isSame ? [] : [{ paymentId, served, inLog }];
+    });
+    const differences = compared.flat();
+    found.count += differences.length;
+    found.named.push(...differences.slice(0, MONEY_NAMED_MAX - found.named.length));
+  }
+  return found;
 };
 
 const fillAndServe = async (options: RebuildOptions, next: NextGeneration) => {

@@ -1,7 +1,7 @@
 /** The routes of the projector: those for operators (scope `ops:admin`), and the export of auditors. */
 import type { FastifyInstance } from 'fastify';
 import { EXPORT_ROUTES, type ExportDeps, type Exporting } from '../audit/export.ts';
-import { LOG_ROUTES, type LogStatusDeps } from '../audit/log-status-routes.ts';
+import { LOG_ROUTES, type LogStatusDeps } from '../audit/log-routes.ts';
 import { openReading } from '../audit/routes.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import { joinRoutes, type RoutesOf, registerRoutes } from '../shared/http/route.ts';
@@ -14,8 +14,12 @@ import {
   type TopicDeps,
   type TopicOptions,
 } from '../topics/topic-routes.ts';
-import { PARKED_ROUTES, type ParkedDeps } from './parked-routes.ts';
-import { PROJECTION_ROUTES, type ProjectionDeps } from './projection-routes.ts';
+import {
+  PARKED_ROUTES,
+  type ParkedDeps,
+  PROJECTION_ROUTES,
+  type ProjectionDeps,
+} from './projection-routes.ts';
 
 export const PROJECTOR_ROUTES: RoutesOf<
   'projector',

@@ -4,7 +4,7 @@ import { RETRY, rejectBusy, sendLive } from '../audit/live.ts';
 import type { MerchantLookup } from '../audit/merchants.ts';
 import { NO_POSITION_NOR_NOW, POSITION, readLastEventId } from '../audit/parameters.ts';
 import type { PaymentStates } from '../shared/event-store/payment-states.ts';
-import type { EventStore } from '../shared/event-store/port.ts';
+import type { EventStore, LogEvent } from '../shared/event-store/port.ts';
 import type { Principal } from '../shared/http/auth/principal.ts';
 import { mayUse } from '../shared/http/auth/tokens.ts';
 import { parameters, parameterText } from '../shared/http/fields.ts';
@@ -57,18 +57,10 @@ export const WEBHOOK_EVENT_ROUTES = {
       const { from, types } = query;
       const { merchantId } = principal;
       const begin = RETRY + serverSent('ready', await ready(deps, principal));
-      const wanted = { eventTypes: types };
-      return sendLive(deps, reply, {
-        ...{
-          principal,
-          from,
-          lastId,
-          begin,
-          past: pastMessages,
-          args: { only: merchantId, ...wanted },
-        },
-        textOf: (event) => messageText(deps.states, event, wanted),
-      });
+      const args = { only: merchantId, eventTypes: types };
+      const textOf = (event: LogEvent) => messageText(deps.states, event, args);
+      const requested = { principal, from, lastId, begin, past: pastMessages, args, textOf };
+      return sendLive(deps, reply, requested);
     },
   }),
 } satisfies Partial<RoutesOf<'query-api', WebhookEventDeps>>;

@@ -1,8 +1,6 @@
 import { z } from 'zod';
-import { named } from '../shared/http/fields.ts';
+import { named, time } from '../shared/http/fields.ts';
 import { RELAY_STATES } from './status.ts';
-
-const time = () => z.string().meta({ format: 'date-time' });
 
 const relayParked = z.object({
   paymentId: z.string(),

@@ -7,11 +7,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { followPaymentStates } from '../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, Position } from '../shared/event-store/port.ts';
-import type { KeyDocument } from '../shared/read-models/key-document.ts';
+import { type KeyDocument, openKeyDocument } from '../shared/read-models/key-document.ts';
 import type { BackOff } from '../shared/runtime/back-off.ts';
+import type { Config } from '../shared/runtime/config.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { oneAfterAnother } from '../shared/runtime/scheduling.ts';
+import { isTracing } from '../shared/runtime/tracing.ts';
 import { StandingBy } from '../shared/subscription/errors.ts';
 import { createLag, type Lag } from '../shared/subscription/lag.ts';
 import {
@@ -21,10 +23,11 @@ import {
   type Subscription,
 } from '../shared/subscription/subscription.ts';
 import { openOwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
-import { RelayHalted, RelayNotReady } from './errors.ts';
+import { RelayHalted, RelayNotReady, RelayOff } from './errors.ts';
 import { type EventFeed, type Partitions, TOPICS } from './port.ts';
 import { finishParked, overtake, type Retried, send, sendParked } from './publisher.ts';
 import type { RelayStatus } from './status.ts';
+import { tracedFeed } from './traces.ts';
 
 export type RelayOptions = {
   store: Pick<EventStore, 'subscribe' | 'readStream' | 'readAll' | 'end' | 'head' | 'hashAt'>;
@@ -268,4 +271,42 @@ export const startRelay = (options: RelayOptions): Relay => {
       await document.close();
     },
   };
+};
+
+type OpenRelay = Pick<RelayOptions, 'store' | 'logger'> & {
+  config: Pick<Config, 'kafka' | 'mongoUrl'>;
+  fileOf(name: string): string;
+  /** False where another process has the projector's lease, which decides who relays. */
+  mayRun(): boolean;
+};
+
+const counts = { published: 0, restarts: 0 };
+const OFF: RelayStatus = { state: 'off', checkpoint: null, parked: 0, counts };
+
+/** No checkpoint moves: a broker that is set later gets every event from the first one on. */
+export const noRelay = (): Relay => ({
+  status: () => OFF,
+  lag: async () => undefined,
+  partitions: () => undefined,
+  parked: async () => ({}),
+  retryParked: async () => {
+    throw new RelayOff('no broker is set (KAFKA_BROKERS): nothing is sent, nothing is parked');
+  },
+  stop: async () => undefined,
+});
+
+/** A broker or a MongoDB out of reach does not delay the start. */
+export const openRelay = async (options: OpenRelay): Promise<Relay> => {
+  const { config, store, logger, mayRun } = options;
+  if (config.kafka === undefined) return noRelay();
+  const { kafkaFeed } = await import('./kafka/kafka.ts');
+  const feed = kafkaFeed(config.kafka);
+  return startRelay({
+    store,
+    feed: isTracing() ? tracedFeed(feed, config.kafka.topicPrefix) : feed,
+    // Apart from the read models: after a wipe or a rebuild, no message is sent again.
+    checkpoint: await openKeyDocument(options, 'relay-checkpoint'),
+    logger,
+    mayRun,
+  });
 };

@@ -19,7 +19,7 @@ import { onError } from '../shared/runtime/error-text.ts';
 import { orUntilLater } from '../shared/subscription/until-later.ts';
 import { messagesOf } from './batch.ts';
 import { RelayParkedList, RelayParkedRetries, RelayParkedRetry } from './contract.ts';
-import { RelayNotReady, RelayOff } from './errors.ts';
+import { RelayOff } from './errors.ts';
 import {
   type FeedMessage,
   PARTITIONS_DEFAULT,
@@ -48,7 +48,8 @@ const WALKS_BYTES_MAX = 16 * 1024 * 1024;
 const STEP_EVENTS = 1_000;
 
 /** Computed from the log: the same messages that the relay sends. */
-const openTopicReader = (store: TopicOptions['store'], partitions: () => Partitions) => {
+export const openTopics = ({ store, relay, topicPrefix }: TopicOptions) => {
+  const partitions = (): Partitions => relay.partitions() ?? PARTITIONS_DEFAULT;
   const walks = createBoundedMap<Walk>(WALKS_MAX, {
     bytesMax: WALKS_BYTES_MAX,
     bytesOf: ({ parked }) => 500 + 100 * parked.size,
@@ -83,51 +84,43 @@ const openTopicReader = (store: TopicOptions['store'], partitions: () => Partiti
     }
   };
 
+  const pageAfter = async (topic: Topic, after: Position | null, limit: number) => {
+    const walk = await walkTo(after).catch(onError(RangeError, () => undefined));
+    if (walk === undefined) return undefined;
+    const states = followPaymentStates(store);
+    const messages: FeedMessage[] = [];
+    let next = after;
+    for (const event of await store.readAll(after, limit)) {
+      const { [topic]: own } = await walkOver(walk, states, event);
+      if (own !== undefined) messages.push(own);
+      next = event.position;
+    }
+    walks.set(keyOf(next), structuredClone(walk));
+    return { messages, next };
+  };
+
   return {
-    latest: () => store.end(),
-    /** Of up to `limit` events. Undefined where no event is at `after`. Throws StoreUnavailable. */
-    page: async (topic: Topic, after: Position | null, limit: number) => {
-      const walk = await walkTo(after).catch(onError(RangeError, () => undefined));
-      if (walk === undefined) return undefined;
-      const states = followPaymentStates(store);
-      const messages: FeedMessage[] = [];
-      let next = after;
-      for (const event of await store.readAll(after, limit)) {
-        const { [topic]: own } = await walkOver(walk, states, event);
-        if (own !== undefined) messages.push(own);
-        next = event.position;
-      }
-      walks.set(keyOf(next), structuredClone(walk));
-      return { messages, next };
+    relay,
+    topicPrefix,
+    partitions,
+    /** Of up to `limit` events. Undefined where no event is at `from`. Throws StoreUnavailable. */
+    page: async (topic: Topic, from: string, limit: number) => {
+      if (from === 'start') return pageAfter(topic, null, limit);
+      if (from === 'latest') return pageAfter(topic, await store.end(), limit);
+      // As pages show it, padded with zeros.
+      const plain = from.replace(/^0+(?=[0-9]+$)/, '');
+      const page = await pageAfter(topic, from, limit);
+      return page === undefined && plain !== from ? pageAfter(topic, plain, limit) : page;
     },
   };
 };
-type TopicReader = ReturnType<typeof openTopicReader>;
-
-export type TopicDeps = Pick<TopicOptions, 'relay' | 'topicPrefix'> & {
-  topics: TopicReader;
-  partitions(): Partitions;
-};
-
-export const openTopics = ({ store, relay, topicPrefix }: TopicOptions): TopicDeps => {
-  const partitions = (): Partitions => relay.partitions() ?? PARTITIONS_DEFAULT;
-  return { relay, topicPrefix, partitions, topics: openTopicReader(store, partitions) };
-};
+export type TopicDeps = ReturnType<typeof openTopics>;
 
 const Query = z.object({
   from: parameterText().default('start'),
   limit: limitParameter(LIMIT_MAX, LIMIT_MAX),
   keys: parameterText().optional(),
 });
-
-/** Also takes a position padded with zeros, as pages show it. */
-const pageAfter = async (topics: TopicReader, topic: Topic, from: string, limit: number) => {
-  if (from === 'start') return topics.page(topic, null, limit);
-  if (from === 'latest') return topics.page(topic, await topics.latest(), limit);
-  const page = await topics.page(topic, from, limit);
-  const plain = from.replace(/^0+(?=[0-9]+$)/, '');
-  return page === undefined && plain !== from ? topics.page(topic, plain, limit) : page;
-};
 
 const lineOf = ({ partition, key, value }: FeedMessage, withKeys: boolean): string =>
   withKeys
@@ -158,11 +151,11 @@ export const TOPIC_ROUTES = {
   readTopic: route({
     request: { allMerchants: true, query: Query },
     responses: {},
-    handle: async ({ topics }, { query: { from, limit, keys } }, reply) => {
+    handle: async ({ page: pageOf }, { query: { from, limit, keys } }, reply) => {
       const { topic: name } = reply.request.params as { topic: string };
       const topic = TOPICS.find((one) => one === name);
       if (topic === undefined) return reject(reply, 'NOT_FOUND');
-      const page = await pageAfter(topics, topic, from, limit);
+      const page = await pageOf(topic, from, limit);
       if (page === undefined) return reject(reply, 'INVALID_REQUEST', [NO_POSITION]);
       return reply
         .type(NDJSON)
@@ -184,12 +177,9 @@ const UNTIL_LATER = {
   },
 } as const;
 
-const notReady = (error: unknown): string | undefined =>
-  error instanceof RelayNotReady ? error.message : undefined;
-
 /** 422 where no broker is set, 503 where this relay cannot send now. */
 const ifRelaying = (reply: FastifyReply, respond: () => Promise<FastifyReply>) =>
-  orUntilLater(reply, respond, notReady).catch(
+  orUntilLater(reply, respond).catch(
     onError(RelayOff, ({ message }) => reject(reply, 'BUSINESS_RULE_VIOLATION', [message])),
   );
 

@@ -122,33 +122,24 @@ const headReason = (head: SealedHead, against: SealedLog): string | undefined =>
   return `the log is not the one that was sealed at position ${head.position}`;
 };
 
-export const sealReason = (seal: Seal, against: SealedLog): string | undefined => {
-  const { publicKey: trusted } = against;
-  if (trusted !== undefined && trusted !== seal.publicKey)
-    return anotherKey(seal.publicKey, trusted);
-  if (seal.keyId !== keyIdOf(seal.publicKey)) return NOT_ITS_ID;
-  if (!isSigned(signedText(seal), seal.publicKey, seal.signature))
-    return 'its signature is not the one of its key';
-  return headReason(seal, against);
+/** Why a seal, or a change of the key, does not fit; undefined where it fits. */
+export const sealEventReason = (event: SealEvent, against: SealedLog): string | undefined => {
+  const { data } = event;
+  const { before, after } = keysOf(event);
+  const { publicKey: trusted = before } = against;
+  if (trusted !== before) return anotherKey(before, trusted);
+  if ('keyId' in data) {
+    if (data.keyId !== keyIdOf(before)) return NOT_ITS_ID;
+    if (!isSigned(signedText(data), before, data.signature))
+      return 'its signature is not the one of its key';
+    return headReason(data, against);
+  }
+  if (data.oldKeyId !== keyIdOf(before) || data.newKeyId !== keyIdOf(after)) return NOT_ITS_ID;
+  const text = rotationText(data);
+  if (!isSigned(text, before, data.signature)) return 'the new key is not signed by the old one';
+  if (!isSigned(text, after, data.newSignature)) return 'the old key is not signed by the new one';
+  return headReason(data, against);
 };
-
-export const rotationReason = (rotation: Rotation, against: SealedLog): string | undefined => {
-  const { oldPublicKey, newPublicKey, signature, newSignature } = rotation;
-  const { publicKey: trusted } = against;
-  if (trusted !== undefined && trusted !== oldPublicKey) return anotherKey(oldPublicKey, trusted);
-  if (rotation.oldKeyId !== keyIdOf(oldPublicKey) || rotation.newKeyId !== keyIdOf(newPublicKey))
-    return NOT_ITS_ID;
-  const text = rotationText(rotation);
-  if (!isSigned(text, oldPublicKey, signature)) return 'the new key is not signed by the old one';
-  if (!isSigned(text, newPublicKey, newSignature))
-    return 'the old key is not signed by the new one';
-  return headReason(rotation, against);
-};
-
-export const sealEventReason = (event: SealEvent, against: SealedLog): string | undefined =>
-  event.type === 'LogSealed'
-    ? sealReason(event.data, against)
-    : rotationReason(event.data, against);
 
 /** The key that made an event of the stream of seals, and the one whose seals follow it. */
 export const keysOf = ({ type, data }: SealEvent): { before: string; after: string } =>

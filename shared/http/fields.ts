@@ -22,6 +22,9 @@ export const isMoment = (text: string): boolean => {
   return !Number.isNaN(ms) && new Date(ms).toISOString().length === UTC_LENGTH;
 };
 
+/** Of a response. */
+export const time = () => z.string().meta({ format: 'date-time' });
+
 /** A schema that stands under this name in the API documents. */
 export const named = <const T extends z.core.$ZodShape>(id: string, shape: T) =>
   z.object(shape).meta({ id });

@@ -7,9 +7,8 @@ import {
   makeRotation,
   makeSeal,
   publicKeyOf,
-  rotationReason,
   SEAL_SLACK_EVENTS,
-  sealReason,
+  sealEventReason,
   sealsCheck,
 } from '../../audit/seals/seals.ts';
 import { encode } from '../../shared/event-store/codec.ts';
@@ -22,6 +21,10 @@ const head = { log: crypto.randomUUID(), position: '36', logHash: 'ab'.repeat(32
 const publicKey = publicKeyOf(privateKey);
 const seal = makeSeal(privateKey, { ...head, eventsMax: 100 });
 const against = { log: head.log, publicKey, logHash: head.logHash };
+
+type Against = Parameters<typeof sealEventReason>[1];
+const sealReason = (data: typeof seal, facts: Against) =>
+  sealEventReason({ type: 'LogSealed', data }, facts);
 
 describe('a seal', () => {
   test('fits the log that it was made of', () => {
@@ -177,6 +180,8 @@ describe('after a break in the seals of a log', () => {
 describe('a change of the key', () => {
   const rotation = makeRotation(privateKey, other, { ...head, eventsMax: 100 });
   const third = generateKeyPairSync('ed25519').privateKey;
+  const rotationReason = (data: typeof rotation, facts: Against) =>
+    sealEventReason({ type: 'SealingKeyRotated', data }, facts);
 
   test('fits the log and the key that it was made of, also where no key is trusted yet', () => {
     expect(rotationReason(rotation, against)).toBeUndefined();

@@ -2,8 +2,7 @@
 
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { logLines, logPage } from '../../audit/log.ts';
-import { createMerchantLookup } from '../../audit/merchants.ts';
+import { exportTexts, pageText } from '../../audit/log.ts';
 import { walkLog } from '../../audit/verify-log.ts';
 import { reconcile } from '../../command-api/back-office/reconcile/reconcile.ts';
 import { newThread } from '../../embedded/jobs.ts';
@@ -124,18 +123,18 @@ describe('a log that no thread can read is read in slices', () => {
 
   const { signal } = new AbortController();
   const requested = { from: 'start', fromTime: undefined, toTime: undefined, limit: EVENTS };
-  const merchants = createMerchantLookup(store, { getAny: async () => undefined });
+  const deps = { store, readModels: { getAny: async () => undefined } };
   const verified = async () => {
     return resultOf(walkLog({ stored: store.stored, signal, end: await store.end() }));
   };
   const exported = async () => {
-    let lines = 0;
-    for await (const _ of logLines({ log: store, merchants }, requested, undefined, signal))
-      lines += 1;
-    return { events: lines };
+    const texts: string[] = [];
+    const steps = exportTexts(deps, { requested, only: undefined });
+    await resultOf(steps, (text) => texts.push(text));
+    return { events: texts.join('').split('\n').length - 1 };
   };
   const paged = async () => {
-    const { events } = await logPage({ log: store, merchants }, requested, undefined);
+    const { events } = JSON.parse(await pageText(deps, { requested, only: undefined }));
     return { events: events.length };
   };
   const reconciled = async () => {

@@ -3,8 +3,7 @@
  * whole log gets all of it, from a driver that counts few events as from one that counts them all.
  */
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { type LogRequest, logLines, logPage } from '../../audit/log.ts';
-import { createMerchantLookup } from '../../audit/merchants.ts';
+import { exportTexts, type LogRequest, pageText } from '../../audit/log.ts';
 import { walkLog } from '../../audit/verify-log.ts';
 import type { EventStore, Position, StoredForm } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/events.ts';
@@ -64,7 +63,7 @@ export const wholeLogCases = (driver: EventStoreDriver): void => {
       },
       beforeAll,
     );
-    const deps = () => ({ store, log: store, merchants: createMerchantLookup(store, noPayments) });
+    const deps = () => ({ store, readModels: noPayments });
     const isOwn = async ({ stream }: StoredForm): Promise<boolean> => stream.includes(run);
     beforeAll(async () => {
       const append = (_: unknown, n: number) => {
@@ -94,10 +93,11 @@ export const wholeLogCases = (driver: EventStoreDriver): void => {
     });
 
     test('an export has every line', async () => {
-      const { signal } = new AbortController();
-      const lines = logLines(deps(), onFrom(start), undefined, signal);
-      const positions: string[] = [];
-      for await (const line of lines) positions.push(JSON.parse(line).position);
+      const args = { requested: onFrom(start), only: undefined };
+      const texts: string[] = [];
+      await resultOf(exportTexts(deps(), args), (text) => texts.push(text));
+      const lines = texts.join('').trimEnd().split('\n');
+      const positions = lines.map((line) => JSON.parse(line).position);
       expect(positions).toHaveLength(EVENTS);
       expect(positions.at(-1)).toBe(await store.end());
     });
@@ -107,8 +107,8 @@ export const wholeLogCases = (driver: EventStoreDriver): void => {
       const atEnd: boolean[] = [];
       while (atEnd.at(-1) !== true) {
         const requested = { ...onFrom(positions.at(-1) ?? start), limit: EVENTS / 3 };
-        const page = await logPage(deps(), requested, undefined);
-        positions.push(...page.events.map(({ position }) => position));
+        const page = JSON.parse(await pageText(deps(), { requested, only: undefined }));
+        positions.push(...page.events.map(({ position }: StoredForm) => position));
         atEnd.push(page.atEnd);
       }
       expect(positions).toHaveLength(EVENTS);

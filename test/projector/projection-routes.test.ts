@@ -3,8 +3,7 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { watchProjectionMetrics } from '../../projector/open.ts';
-import { PARKED_ROUTES } from '../../projector/parked-routes.ts';
-import { PROJECTION_ROUTES } from '../../projector/projection-routes.ts';
+import { PARKED_ROUTES, PROJECTION_ROUTES } from '../../projector/projection-routes.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { REJECTION_HEADER } from '../../shared/http/errors.ts';
@@ -287,6 +286,34 @@ describe('POST /ops/v1/projections/rebuild', () => {
     }
     expect(eventsIn(sent.join('')).map(({ name }) => name)).toEqual(['progress']);
     held.resolve();
+  });
+});
+
+describe('POST /ops/v1/projections/compare', () => {
+  test('a second one is rejected with the reason, and the first goes on', async () => {
+    const begun = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    const { ask, projector } = await open({
+      readModels: ({ compareElsewhere: _, ...own }) => ({
+        ...own,
+        idsAfter: async (...page) => {
+          begun.resolve();
+          await held.promise;
+          return own.idsAfter(...page);
+        },
+      }),
+    });
+    await projector.caughtUp;
+    const first = ask('POST', `${PLACE}/compare`);
+    await begun.promise;
+    const second = await ask('POST', `${PLACE}/compare`);
+    expect(second.headers[REJECTION_HEADER]).toBe('COMPARISON_RUNNING');
+    expect([second.status, JSON.parse(second.body).details]).toEqual([
+      503,
+      ['the read models are being compared already; try again when that has ended'],
+    ]);
+    held.resolve();
+    expect((await first).status).toBe(200);
   });
 });
 

@@ -6,8 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newThread } from '../../embedded/jobs.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
-import { moneyDifferences } from '../../projector/money-differences.ts';
-import { rebuild } from '../../projector/rebuild.ts';
+import { moneyDifferences, rebuild } from '../../projector/rebuild.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import {
   openSqliteEventStore,

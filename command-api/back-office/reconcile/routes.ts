@@ -10,7 +10,6 @@ import { okJson, type RoutesOf, routeWith, sendJson } from '../../../shared/http
 import {
   accepts,
   EVENT_STREAM,
-  KEEP_ALIVE,
   type Streams,
   serverSent,
 } from '../../../shared/http/server/streams.ts';
@@ -70,8 +69,7 @@ export const RECONCILE_ROUTES = {
         return reject(reply, 'SERVICE_UNAVAILABLE', details, RETRY_LATER);
       }
       await deps.record(reply.request, { action: 'RECONCILE' });
-      if (isStream)
-        return deps.streams.send(reply, EVENT_STREAM, () => resultTexts(compare), KEEP_ALIVE);
+      if (isStream) return deps.streams.send(reply, EVENT_STREAM, () => resultTexts(compare));
       return compare().then(
         (result) => sendJson(reply, result),
         (error: unknown) => reject(reply, ...whyFailed(error), RETRY_LATER),

@@ -69,8 +69,8 @@ export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMIT
       whenGone(raw, () => places.giveBack(merchantId));
       return true;
     },
-    /** Sends what the source yields until it is aborted, and `keepAlive` while that is silent. */
-    send: (reply: FastifyReply, type: string, source: Source, keepAlive = ''): FastifyReply => {
+    /** Sends what the source yields until it is aborted; events are kept alive while that is silent. */
+    send: (reply: FastifyReply, type: string, source: Source): FastifyReply => {
       const abort = new AbortController();
       let body: Readable | undefined;
       const leave = (): void => abort.abort();
@@ -93,7 +93,7 @@ export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMIT
           throw error;
         }
       };
-      const texts = withKeepAlive(whole(), keepAlive, limits, cutOff);
+      const texts = withKeepAlive(whole(), type === EVENT_STREAM ? KEEP_ALIVE : '', limits, cutOff);
       body = Readable.from(texts, { objectMode: false, highWaterMark: BUFFER_BYTES });
       return reply.type(type).send(body);
     },
