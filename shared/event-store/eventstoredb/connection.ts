@@ -51,30 +51,8 @@ function collect(stream: Reading): Call<ServerEvent[]> {
 }
 
 /** Rejects with Overdue. */
-export const inTime = <T>(ms: number, work: Promise<T>): Promise<T> =>
-  within(ms, work, () => new Overdue(`no answer within ${Math.round(ms)} ms`));
-
-const closedFirst = (): Overdue => new Overdue('closed before the server answered');
-
-type GiveUp = (error: Overdue) => void;
-
-/** Some of the client's calls never end. `close` gives up those in `underWay`. */
-async function untilOverdue<T>(
-  ms: number,
-  { response, cancel }: Call<T>,
-  underWay: Set<GiveUp>,
-): Promise<T> {
-  const { promise: givenUp, reject: giveUp } = Promise.withResolvers<never>();
-  underWay.add(giveUp);
-  try {
-    return await inTime(ms, Promise.race([response, givenUp]));
-  } catch (error) {
-    if (error instanceof Overdue) cancel?.();
-    throw error;
-  } finally {
-    underWay.delete(giveUp);
-  }
-}
+export const inTime = <T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T> =>
+  within(ms, work, () => new Overdue(`no answer within ${Math.round(ms)} ms`), signal);
 
 const isFinal = (outcome: ReturnType<typeof callOutcomeOf>): boolean =>
   outcome === 'refused' || outcome === 'deleted' || outcome === 'overdue';
@@ -86,8 +64,8 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
   let turn = 0;
   let overdueInRow = 0;
   let renewals = 0;
-  const underWay = new Set<GiveUp>();
-  let isClosed = false;
+  const closing = new AbortController();
+  const closed = closing.signal;
 
   const current = (): Client => {
     clients[turn] ??= address.client(turn);
@@ -96,7 +74,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
 
   // After an exceeded deadline the client itself looks for no other connection.
   const overdue = (during: number): void => {
-    if (during !== turn || isClosed) return;
+    if (during !== turn || closed.aborted) return;
     overdueInRow += 1;
     if (overdueInRow < 2) return;
     overdueInRow = 0;
@@ -105,14 +83,18 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     logger.debug({ renewals }, 'two event store calls in a row timed out, using a new client');
   };
 
+  /** Some of the client's calls never end. */
   async function once<T>(ms: number, start: (client: Client) => Call<T>): Promise<T> {
-    if (isClosed) throw closedFirst();
+    closed.throwIfAborted();
     const during = turn;
+    let call: Call<T> | undefined;
     try {
-      const value = await untilOverdue(ms, start(current()), underWay);
+      call = start(current());
+      const value = await inTime(ms, call.response, closed);
       if (during === turn) overdueInRow = 0;
       return value;
     } catch (error) {
+      if (error instanceof Overdue) call?.cancel?.();
       if (callOutcomeOf(error) === 'overdue') overdue(during);
       else if (during === turn) overdueInRow = 0;
       throw error;
@@ -147,10 +129,9 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     readBy,
     read: (stream: string, options: StreamOptions, limits?: Limits) =>
       readBy((client) => collect(client.readStream(stream, options)), { stream, ...limits }),
-    isClosed: () => isClosed,
+    isClosed: () => closed.aborted,
     async close(): Promise<void> {
-      isClosed = true;
-      for (const giveUp of underWay) giveUp(closedFirst());
+      closing.abort(new Overdue('closed before the server answered'));
       const ending = Promise.all(clients.map((client) => client?.dispose()));
       await inTime(1000, ending).catch(swallow);
     },
