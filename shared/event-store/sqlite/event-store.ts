@@ -138,7 +138,7 @@ const readers = (call: Call, tail: LiveTail) => {
     head: async (after) => {
       const first = positionNumber(after);
       const eventsAfter = Math.max(0, tail.last() - first);
-      const oldestAfter = eventsAfter === 0 ? null : await call('timeAfter', first);
+      const oldestAfter = eventsAfter === 0 ? null : await call('timeFrom', first + 1);
       return { position: positionOf(tail.last()), eventsAfter, isExact: true, oldestAfter };
     },
     subscribe: (after, signal, types) => follow(tail, readAll, after, signal, types),
