@@ -1,11 +1,11 @@
-import { type BackOff, backOffMs, pause, within } from '../../runtime/back-off.ts';
+import { type BackOff, pause, within } from '../../runtime/back-off.ts';
 import { type Call, callOutcomeOf, Overdue, unavailable } from './call-outcome.ts';
-import { addressOf, type Client, firstClient } from './client.ts';
+import { addressOf, type Client } from './client.ts';
 import type { ServerEvent } from './records.ts';
 
 const CALL_TIMEOUT_MS = 5000;
 const READ_TRIES_MAX = 2;
-const RETRY_MS = { minMs: 100, maxMs: 100 };
+const RETRY_AFTER_MS = 100;
 // Clients with equal options share a connection, so each has others.
 const CLIENTS_MAX = 8;
 
@@ -37,15 +37,9 @@ type Limits = { ms?: number; attempts?: number; stream?: string | undefined };
 export const swallow = (): undefined => undefined;
 
 function collect(stream: Reading): Call<ServerEvent[]> {
-  const response = new Promise<ServerEvent[]>((resolve, reject) => {
-    const events: ServerEvent[] = [];
-    stream.on('data', ({ event }: { event?: ServerEvent }) => {
-      if (event !== undefined) events.push(event);
-    });
-    stream.on('end', () => resolve(events));
-    stream.on('close', () => reject(new Error('the read was closed before its end')));
-    stream.on('error', reject);
-  });
+  // An error that comes after the end would, without a listener, end the process.
+  stream.on('error', swallow);
+  const response = stream.toArray().then((all) => all.flatMap(({ event }) => event ?? []));
   // A read that goes on would hold up the client's own end.
   return { response, cancel: () => void stream.cancel().catch(swallow) };
 }
@@ -60,7 +54,7 @@ const isFinal = (outcome: ReturnType<typeof callOutcomeOf>): boolean =>
 /** The first call connects it. Throws as `addressOf`. */
 export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventStoreDbOptions) {
   const address = addressOf(url);
-  const clients = [firstClient(address)];
+  const clients = [address.client()];
   let turn = 0;
   let overdueInRow = 0;
   let renewals = 0;
@@ -113,10 +107,9 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
       } catch (error) {
         const outcome = callOutcomeOf(error);
         if (outcome === 'missing') return undefined;
-        const waitMs = backOffMs(RETRY_MS, 0);
-        const late = performance.now() + waitMs >= endsAt;
+        const late = performance.now() + RETRY_AFTER_MS >= endsAt;
         if (attempt >= attempts || late || isFinal(outcome)) throw unavailable(error, stream);
-        await pause(waitMs);
+        await pause(RETRY_AFTER_MS);
       }
     }
   }
