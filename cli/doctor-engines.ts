@@ -108,9 +108,6 @@ const lookAtFile = (engine: string, folder: string, name: string): EngineFinding
   }
 };
 
-const pingAndClose = async (opened: { ping(): Promise<unknown>; close(): unknown }) =>
-  opened.ping().finally(() => void opened.close());
-
 const eventStore = async ({ eventStoreDbUrl: url, dataDir }: Config): Promise<EngineFinding> => {
   if (url === undefined) return lookAtFile('event store', dataDir, 'events.sqlite');
   return probe({
@@ -122,7 +119,8 @@ const eventStore = async ({ eventStoreDbUrl: url, dataDir }: Config): Promise<En
         '../shared/event-store/eventstoredb/event-store.ts'
       );
       const { log } = createLogger({ level: 'silent', destination: 'stdout' });
-      await pingAndClose(await openEventStoreDb({ url, logger: log }));
+      const opened = await openEventStoreDb({ url, logger: log });
+      await opened.ping().finally(() => void opened.close());
     },
     hint: 'docs/eventstoredb.md shows the address for each kind of server',
   });
@@ -136,7 +134,8 @@ const readModels = async ({ mongoUrl: url, dataDir }: Config): Promise<EngineFin
     addresses: addressesOf(url, 27017),
     call: async () => {
       const { openMongoReadModels } = await import('../shared/read-models/mongodb/read-models.ts');
-      await pingAndClose(await openMongoReadModels({ url, secrets: ['none: only a ping'] }));
+      const opened = await openMongoReadModels({ url, secrets: ['none: only a read'] });
+      await opened.filledTo().finally(() => void opened.close());
     },
     hint: 'are user and password right, and is replicaSet in the address that of the server?',
   });

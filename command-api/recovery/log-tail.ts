@@ -53,7 +53,7 @@ export const followLogTail = (options: LogTailOptions) => {
 
   const followOnce = async (): Promise<void> => {
     after ??= await store.end();
-    for await (const item of store.subscribe(after, stopping.signal, INTENTS, 'others')) {
+    for await (const item of store.subscribe(after, stopping.signal, INTENTS)) {
       if (item.kind === 'events') item.events.forEach(note);
       if (item.kind === 'caught-up') {
         isLive = true;

@@ -6,7 +6,7 @@ import type { Metrics } from '../runtime/metrics.ts';
 import { databaseSpan, isTracing, withSpan } from '../runtime/tracing.ts';
 import { AppendOutcomeUnknown, StoreUnavailable } from './errors.ts';
 import type { EventStore } from './port.ts';
-import { openSqliteEventStore, type SqliteEventStore } from './sqlite/event-store.ts';
+import { openSqliteEventStore } from './sqlite/event-store.ts';
 
 const familyOf = (stream: string): string => stream.split('-', 1)[0] ?? '';
 
@@ -16,14 +16,10 @@ const watchedStore = (
   system: string,
   { appendFailures }: Pick<Metrics, 'appendFailures'>,
 ): EventStore => {
-  const { append, readStream } = store;
-  const appendTraced: EventStore['append'] = (stream, ...batch) =>
-    withSpan(databaseSpan(system, 'append', `append ${familyOf(stream)}`), () =>
-      append(stream, ...batch),
-    );
-  const readTraced: EventStore['readStream'] = (stream) =>
-    withSpan(databaseSpan(system, 'read', `read ${familyOf(stream)}`), () => readStream(stream));
-  const appended = isTracing() ? appendTraced : append;
+  const traced = <T>(operation: string, stream: string, work: () => Promise<T>): Promise<T> =>
+    isTracing()
+      ? withSpan(databaseSpan(system, operation, `${operation} ${familyOf(stream)}`), work)
+      : work();
   const counted = (error: unknown): never => {
     if (error instanceof StoreUnavailable || error instanceof AppendOutcomeUnknown)
       appendFailures.inc();
@@ -31,21 +27,9 @@ const watchedStore = (
   };
   return {
     ...store,
-    append: (...batch) => appended(...batch).catch(counted),
-    readStream: isTracing() ? readTraced : readStream,
+    append: (...batch) => traced('append', batch[0], () => store.append(...batch)).catch(counted),
+    readStream: (stream) => traced('read', stream, () => store.readStream(stream)),
   };
-};
-
-/** Group commits of a file. */
-const countCommits = (
-  { commits }: SqliteEventStore,
-  { appendBatches, beforeScrape }: Pick<Metrics, 'appendBatches' | 'beforeScrape'>,
-): void => {
-  let seen = 0;
-  beforeScrape(() => {
-    appendBatches.inc(commits() - seen);
-    seen = commits();
-  });
 };
 
 type EventStoreOptions = {
@@ -70,8 +54,8 @@ export const openEventStore = async (options: EventStoreOptions) => {
     return { store, shared: true, lastPosition: () => null, ping: own.ping };
   }
   const file = fileOf('events.sqlite');
-  const own = await openSqliteEventStore({ file, logger: log, onFatal, newThread });
-  countCommits(own, metrics);
+  const onCommit = () => metrics.appendBatches.inc();
+  const own = await openSqliteEventStore({ file, logger: log, onFatal, newThread, onCommit });
   const store = watchedStore(own, 'sqlite', metrics);
   return { store, shared: false, lastPosition: own.lastPosition, ping: own.ping };
 };

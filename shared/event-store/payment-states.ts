@@ -15,11 +15,6 @@ export const followPaymentStates = (store: Pick<EventStore, 'readStream'>) => {
     bytesOf: bytesOfReadModel,
   });
 
-  const keep = (stream: string, readModel: PaymentReadModel): PaymentReadModel => {
-    states.set(stream, readModel);
-    return readModel;
-  };
-
   /** An unreadable event after the revision changes nothing here. */
   const readBefore = async (stream: string, revision: number): Promise<RecordedEvent[]> => {
     try {
@@ -46,8 +41,11 @@ export const followPaymentStates = (store: Pick<EventStore, 'readStream'>) => {
 
   return {
     /** Throws UnreadableStream, StoreUnavailable, and Error where an event cannot be applied. */
-    after: async (event: RecordedPaymentEvent): Promise<PaymentReadModel> =>
-      keep(event.stream, project(await before(event), event)),
+    after: async (event: RecordedPaymentEvent): Promise<PaymentReadModel> => {
+      const readModel = project(await before(event), event);
+      states.set(event.stream, readModel);
+      return readModel;
+    },
   };
 };
 export type PaymentStates = ReturnType<typeof followPaymentStates>;

@@ -166,14 +166,12 @@ export type EventStore = {
   head(after: Position | null): Promise<Head>;
   /**
    * Everything after a position (null: the start) until `signal` is aborted. A store may leave out
-   * other types than `types` and, with `others`, what was appended through it; unreadable events
-   * and removals still come.
+   * other types than `types`; unreadable events and removals still come.
    */
   subscribe(
     after: Position | null,
     signal: AbortSignal,
     types?: readonly EventType[],
-    whose?: 'all' | 'others',
   ): AsyncIterable<SubscriptionItem>;
   /** Stores a new key's value; returns the first writer's (gaps §8). Throws StoreUnavailable. */
   claimMeta(key: string, value: string): Promise<string>;

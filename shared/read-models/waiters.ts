@@ -1,26 +1,16 @@
 /** The waits of this process for a payment's document to reach a revision. */
 import { startTimer as startNodeTimer } from '../runtime/back-off.ts';
 
-type Waiter = { revision: number; finish(reached: boolean): void };
+type Waiter = { paymentId: string; revision: number; finish(reached: boolean): void };
 
 /** For a driver whose writer lives in the process of its readers (gaps §9). */
 export const createRevisionWaiters = (startTimer = startNodeTimer) => {
-  const waiting = new Map<string, Set<Waiter>>();
+  /** One for each request under way at most, so looking at all costs less than an index of them. */
+  const waiting = new Set<Waiter>();
   let closed = false;
 
-  const enter = (paymentId: string, waiter: Waiter): void => {
-    const waiters = waiting.get(paymentId);
-    if (waiters === undefined) waiting.set(paymentId, new Set([waiter]));
-    else waiters.add(waiter);
-  };
-  const leave = (paymentId: string, waiter: Waiter): void => {
-    const waiters = waiting.get(paymentId);
-    waiters?.delete(waiter);
-    if (waiters?.size === 0) waiting.delete(paymentId);
-  };
   const giveUp = (): void => {
-    for (const waiters of [...waiting.values()])
-      for (const waiter of [...waiters]) waiter.finish(false);
+    for (const { finish } of waiting) finish(false);
   };
 
   return {
@@ -30,21 +20,20 @@ export const createRevisionWaiters = (startTimer = startNodeTimer) => {
       return new Promise((resolve) => {
         const finish = (reached: boolean): void => {
           cancelTimer();
-          leave(paymentId, waiter);
+          waiting.delete(waiter);
           resolve(reached);
         };
         const cancelTimer = startTimer(() => finish(false), timeoutMs);
-        const waiter: Waiter = { revision, finish };
-        enter(paymentId, waiter);
+        const waiter: Waiter = { paymentId, revision, finish };
+        waiting.add(waiter);
       });
     },
     /** Ends with true each wait for this revision of the payment or a lower one. */
     reached: (paymentId: string, revision: number): void => {
-      const waiters = waiting.get(paymentId);
-      if (waiters === undefined) return;
-      for (const waiter of [...waiters]) if (waiter.revision <= revision) waiter.finish(true);
+      for (const waiter of waiting)
+        if (waiter.paymentId === paymentId && waiter.revision <= revision) waiter.finish(true);
     },
-    waitingFor: (): string[] => [...waiting.keys()],
+    waitingFor: (): string[] => [...new Set([...waiting].map(({ paymentId }) => paymentId))],
     giveUp,
     /** Ends each wait with false, those under way and all later ones. */
     close: (): void => {

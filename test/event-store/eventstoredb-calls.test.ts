@@ -8,7 +8,6 @@ import {
 import { engineState, registerHealth } from '../../shared/http/server/health.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { type StandIn, startStandIn } from '../support/eventstoredb-stand-in.ts';
-import { until } from '../support/until.ts';
 import { batchOf, collect, eventsOf } from './opened.ts';
 
 let standIn: StandIn;
@@ -100,28 +99,4 @@ test('ADR-0036: a subscription to some types is sent no event of another type', 
   for (let n = 0; n < 5; n++) await store.append(`payment-${n}`, 'none', batchOf(4));
   await collect(store, null, (all) => eventsOf(all).length === 5, ['PaymentCreated']);
   expect(standIn.calls.sent).toBe(5);
-});
-
-test('ADR-0068: a subscription for the events of others leaves out own ones, also behind a dropped connection', async () => {
-  const other = await openEventStoreDb({ url: standIn.url, logger });
-  const stop = new AbortController();
-  const seen: string[] = [];
-  const follow = async (): Promise<void> => {
-    for await (const item of store.subscribe(null, stop.signal, ['PaymentCreated'], 'others')) {
-      if (item.kind === 'events') seen.push(...item.events.map(({ stream }) => stream));
-    }
-  };
-  const following = follow();
-  for (const n of [1, 2, 3]) {
-    await store.append(`payment-own-${n}`, 'none', batchOf(2));
-    await other.append(`payment-${n}`, 'none', batchOf(2));
-    await store.append(`payment-last-${n}`, 'none', batchOf(2));
-    await until('the events have come', () => standIn.calls.sent === 3 * n);
-    await until('those of others are delivered', () => seen.length === n);
-    if (n === 2) standIn.drop('clean end');
-  }
-  stop.abort();
-  await following;
-  expect(seen).toEqual(['payment-1', 'payment-2', 'payment-3']);
-  await other.close();
 });

@@ -48,7 +48,7 @@ test('an event is read as the generated classes write it, its id as a text or as
   });
   const read = () => {
     const response = readResponseOf(Buffer.from(message.serializeBinary()));
-    return 'read' in response && response.read();
+    return 'streamId' in response && response;
   };
   const position = { commit: 281_474_976_710_656n, prepare: 281_474_976_710_656n };
   const expected = {

@@ -19,7 +19,6 @@ test('a reader gets in a batch what a server sends each alone; after a rest two 
   const stop = new AbortController();
   const options = {
     open: async (_after: unknown, listen: (opened: never) => void) => listen(call as never),
-    isLeftOut: () => false,
     lags: async () => false,
     ...{ confirmMsMax: NEVER_MS, silenceMsMax: NEVER_MS },
     ...{ logger: { debug: nothing, warn: nothing }, onRemoval: nothing },
@@ -35,7 +34,7 @@ test('a reader gets in a batch what a server sends each alone; after a rest two 
       type: 'PaymentCreated',
     };
     const position = { commit: BigInt(n), prepare: BigInt(n) };
-    call.push({ id: `${n}`, position, read: () => ({ ...place, data: {}, position }) });
+    call.push({ ...place, data: {}, position });
     call.push({ caughtUp: {} });
   };
   const next = async (): Promise<number | string> => {

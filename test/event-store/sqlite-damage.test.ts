@@ -209,7 +209,11 @@ test('of appends that share a transaction those alone fail that need a damaged p
   });
   const ends: Error[] = [];
   const onFatal = (error: Error): void => void ends.push(error);
-  const store = await openSqliteEventStore({ file: image.file, onFatal, newThread });
+  let commits = 0;
+  const onCommit = (): void => {
+    commits += 1;
+  };
+  const store = await openSqliteEventStore({ file: image.file, onFatal, newThread, onCommit });
   const outcomes = await Promise.allSettled(
     Array.from({ length: 40 }, (_, n) => {
       const event = { ...newEvent(created()), id: idFrom(`more ${n}`) };
@@ -220,7 +224,7 @@ test('of appends that share a transaction those alone fail that need a damaged p
   for (const error of errors) expect(error).toBeInstanceOf(StoreFileUnusable);
   expect(errors.length).toBeGreaterThan(0);
   expect(errors.length).toBeLessThan(outcomes.length);
-  expect([ends, store.commits()]).toEqual([[], outcomes.length - errors.length]);
+  expect([ends, commits]).toEqual([[], outcomes.length - errors.length]);
   await store.close();
 });
 

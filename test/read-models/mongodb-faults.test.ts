@@ -7,11 +7,8 @@ import {
   ReadModelsUnavailable,
   RebuildRunning,
 } from '../../shared/read-models/errors.ts';
-import {
-  type MongoReadModels,
-  openMongoReadModels,
-} from '../../shared/read-models/mongodb/read-models.ts';
-import type { NextGeneration, ReadModelChange } from '../../shared/read-models/port.ts';
+import { openMongoReadModels } from '../../shared/read-models/mongodb/read-models.ts';
+import type { NextGeneration, ReadModelChange, ReadModels } from '../../shared/read-models/port.ts';
 import { freePort } from '../support/free-port.ts';
 import { type MongoDatabase, mongoServer } from '../support/mongo-server.ts';
 import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
@@ -25,7 +22,7 @@ const change = (paymentId: string, revision: number): ReadModelChange => ({
   readModel: readModelAt(paymentId, revision),
 });
 
-const everyCall = (readModels: MongoReadModels): [string, () => Promise<unknown>][] => [
+const everyCall = (readModels: ReadModels): [string, () => Promise<unknown>][] => [
   ['get', () => readModels.get('pay_1', 'm_1')],
   ['getAny', () => readModels.getAny('pay_1')],
   ['search', () => readModels.search({ text: 'x' }, 10)],
@@ -36,7 +33,7 @@ const everyCall = (readModels: MongoReadModels): [string, () => Promise<unknown>
   ['apply', () => readModels.apply([change('pay_1', 0)], null, 'p1')],
   ['lease', () => readModels.lease('a', 1000)],
   ['release', () => readModels.release('a')],
-  ['ping', () => readModels.ping()],
+  ['filledTo', () => readModels.filledTo()],
 ];
 
 const expectUnavailable = async (call: () => Promise<unknown>): Promise<void> => {
@@ -49,7 +46,7 @@ const expectUnavailable = async (call: () => Promise<unknown>): Promise<void> =>
 };
 
 /** Each call in its budget, and a wait that does not wait for what cannot come. */
-const expectRefusals = async (readModels: MongoReadModels): Promise<void> => {
+const expectRefusals = async (readModels: ReadModels): Promise<void> => {
   const calls = everyCall(readModels).map(([, call]) => call);
   await within(ENDS_MS_MAX, () => Promise.all(calls.map(expectUnavailable)));
   // One after the other, in less than each of them would take.
@@ -61,7 +58,7 @@ const expectRefusals = async (readModels: MongoReadModels): Promise<void> => {
 
 describe('read models in MongoDB without their server', () => {
   let server: Server | undefined;
-  let readModels: MongoReadModels | undefined;
+  let readModels: ReadModels | undefined;
   afterEach(async () => {
     await readModels?.close();
     readModels = undefined;
@@ -129,7 +126,7 @@ const SELECTION_MS = 2000;
 
 /** How long a rebuild of these tests keeps others out without renewing its lease. */
 const REBUILD_MS = 600;
-const open = (url: string, rebuildMs = REBUILD_MS): Promise<MongoReadModels> =>
+const open = (url: string, rebuildMs = REBUILD_MS): Promise<ReadModels> =>
   openMongoReadModels({ url, secrets: READ_MODEL_SECRETS, rebuildMs });
 
 /** Removes a payment's document, as a copy from before its first event does. */
@@ -145,7 +142,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
   let database: MongoDatabase;
   let proxy: TcpProxy;
   let throughProxy: string;
-  let readModels: MongoReadModels;
+  let readModels: ReadModels;
 
   beforeEach(async () => {
     if ('skip' in mongo) return;
@@ -166,7 +163,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
   });
   const back = (): Promise<void> =>
     until('the read models are back', () =>
-      readModels.ping().then(
+      readModels.filledTo().then(
         () => true,
         () => false,
       ),
@@ -303,13 +300,13 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
 
   describe('a rebuild', () => {
     /** Another process, whose connections stay. */
-    let other: MongoReadModels;
+    let other: ReadModels;
     beforeEach(async () => {
       other = await open(database.url);
     });
     afterEach(() => other.close());
 
-    const opened = async (from: MongoReadModels, revision: number): Promise<NextGeneration> => {
+    const opened = async (from: ReadModels, revision: number): Promise<NextGeneration> => {
       const tried = { next: undefined as NextGeneration | undefined };
       await until('a rebuild may begin', async () => {
         tried.next = await from.openGeneration().catch(() => undefined);

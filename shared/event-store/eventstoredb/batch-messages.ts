@@ -23,8 +23,6 @@ export type Stored = { last: number; position: LogPosition | undefined };
 
 export type AppendResponse = { id: string; outcome: Stored | Error };
 
-type ServerStatus = NonNullable<ReturnType<InstanceType<typeof BatchAppendResp>['getError']>>;
-
 /** No deadline: the server's clock would judge it, and one that differs rejects every append. */
 export const appendRequestOf = (
   correlationId: string,
@@ -56,24 +54,19 @@ export const appendResponseOf = (bytes: Buffer): AppendResponse => {
   return { id: idOf(id), outcome };
 };
 
-function rejectionIn(bytes: Buffer): Error {
-  const error = BatchAppendResp.deserializeBinary(bytes).getError();
-  return error === undefined ? new Error('a response that says nothing') : rejectionOf(error);
-}
-
 const TYPE_BY_DETAILS: Record<string, string> = {
   WrongExpectedVersion: 'wrong-expected-version',
   StreamDeleted: 'stream-deleted',
   AccessDenied: 'access-denied',
   MaximumAppendSizeExceeded: 'maximum-append-size-exceeded',
   BadRequest: 'invalid-argument',
-  Timeout: 'timeout',
 };
 
-function rejectionOf(status: ServerStatus): Error {
-  const name = status.getDetails()?.getTypeName().replace('event_store.client.', '') ?? '';
-  const type = TYPE_BY_DETAILS[name];
-  const details = status.getDetails()?.getValue_asU8() ?? new Uint8Array();
+function rejectionIn(bytes: Buffer): Error {
+  const status = BatchAppendResp.deserializeBinary(bytes).getError();
+  const sent = status?.getDetails();
+  const type = TYPE_BY_DETAILS[sent?.getTypeName().replace('event_store.client.', '') ?? ''];
+  const details = sent?.getValue_asU8() ?? new Uint8Array();
   if (type === 'wrong-expected-version') {
     const wrong = WrongExpectedVersion.deserializeBinary(details);
     const actualVersion = wrong.hasCurrentStreamRevision()
@@ -83,7 +76,7 @@ function rejectionOf(status: ServerStatus): Error {
   }
   if (type === 'maximum-append-size-exceeded')
     return tooLarge(MaximumAppendSizeExceeded.deserializeBinary(details).getMaxappendsize());
-  return Object.assign(new Error(status.getMessage()), { type });
+  return Object.assign(new Error(status?.getMessage() ?? 'a response that says nothing'), { type });
 }
 
 export const tooLarge = (bytesMax: number): Error =>

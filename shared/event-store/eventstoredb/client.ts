@@ -9,7 +9,7 @@ export type Client = EventStoreDBClient;
 
 export type Credentials = { username: string; password: string };
 
-/** Throws Error with one line, which repeats nothing of the address. */
+/** It and `client` throw Error with one line, which repeats nothing of the address. */
 export function addressOf(url: string) {
   const match = /^esdb(\+discover)?:\/\/(?:([^:@/?]+):([^@/?]*)@)?[^@/?]+\/?(\?[^\s]*)?$/.exec(url);
   if (match === null) throw new Error('EVENTSTOREDB_URL must be esdb://host:port or similar');
@@ -27,24 +27,18 @@ export function addressOf(url: string) {
   return {
     isSecure,
     credentials,
-    client: (turn: number): Client =>
-      correct(
-        EventStoreDBClient.connectionString(
-          `${url}${joint}keepAliveInterval=${KEEP_ALIVE_MS + turn}&keepAliveTimeout=${KEEP_ALIVE_MS}`,
-        ),
-      ),
+    client: (turn = 0): Client => {
+      const keepAlive = `keepAliveInterval=${KEEP_ALIVE_MS + turn}&keepAliveTimeout=${KEEP_ALIVE_MS}`;
+      try {
+        return correct(EventStoreDBClient.connectionString(`${url}${joint}${keepAlive}`));
+      } catch (error) {
+        // The client's message repeats a part of the address, which holds a password.
+        const place = /position (\d+), expected (.+)\.$/.exec((error as Error).message);
+        const detail = place === null ? '' : `: at character ${place[1]} ${place[2]} is expected`;
+        throw new Error(`EVENTSTOREDB_URL cannot be read${detail}`);
+      }
+    },
   };
-}
-
-export function firstClient(address: ReturnType<typeof addressOf>): Client {
-  try {
-    return address.client(0);
-  } catch (error) {
-    // The client's message repeats a part of the address, which holds a password.
-    const place = /position (\d+), expected (.+)\.$/.exec((error as Error).message);
-    const detail = place === null ? '' : `: at character ${place[1]} ${place[2]} is expected`;
-    throw new Error(`EVENTSTOREDB_URL cannot be read${detail}`);
-  }
 }
 
 export type Stubs = InstanceType<typeof streamsGrpc.StreamsClient>;

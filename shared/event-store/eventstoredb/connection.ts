@@ -1,11 +1,11 @@
-import { type BackOff, backOffMs, pause, within } from '../../runtime/back-off.ts';
+import { type BackOff, pause, within } from '../../runtime/back-off.ts';
 import { type Call, callOutcomeOf, Overdue, unavailable } from './call-outcome.ts';
-import { addressOf, type Client, firstClient } from './client.ts';
+import { addressOf, type Client } from './client.ts';
 import type { ServerEvent } from './records.ts';
 
 const CALL_TIMEOUT_MS = 5000;
 const READ_TRIES_MAX = 2;
-const RETRY_MS = { minMs: 100, maxMs: 100 };
+const RETRY_AFTER_MS = 100;
 // Clients with equal options share a connection, so each has others.
 const CLIENTS_MAX = 8;
 
@@ -37,44 +37,16 @@ type Limits = { ms?: number; attempts?: number; stream?: string | undefined };
 export const swallow = (): undefined => undefined;
 
 function collect(stream: Reading): Call<ServerEvent[]> {
-  const response = new Promise<ServerEvent[]>((resolve, reject) => {
-    const events: ServerEvent[] = [];
-    stream.on('data', ({ event }: { event?: ServerEvent }) => {
-      if (event !== undefined) events.push(event);
-    });
-    stream.on('end', () => resolve(events));
-    stream.on('close', () => reject(new Error('the read was closed before its end')));
-    stream.on('error', reject);
-  });
+  // An error that comes after the end would, without a listener, end the process.
+  stream.on('error', swallow);
+  const response = stream.toArray().then((all) => all.flatMap(({ event }) => event ?? []));
   // A read that goes on would hold up the client's own end.
   return { response, cancel: () => void stream.cancel().catch(swallow) };
 }
 
 /** Rejects with Overdue. */
-export const inTime = <T>(ms: number, work: Promise<T>): Promise<T> =>
-  within(ms, work, () => new Overdue(`no answer within ${Math.round(ms)} ms`));
-
-const closedFirst = (): Overdue => new Overdue('closed before the server answered');
-
-type GiveUp = (error: Overdue) => void;
-
-/** Some of the client's calls never end. `close` gives up those in `underWay`. */
-async function untilOverdue<T>(
-  ms: number,
-  { response, cancel }: Call<T>,
-  underWay: Set<GiveUp>,
-): Promise<T> {
-  const { promise: givenUp, reject: giveUp } = Promise.withResolvers<never>();
-  underWay.add(giveUp);
-  try {
-    return await inTime(ms, Promise.race([response, givenUp]));
-  } catch (error) {
-    if (error instanceof Overdue) cancel?.();
-    throw error;
-  } finally {
-    underWay.delete(giveUp);
-  }
-}
+export const inTime = <T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T> =>
+  within(ms, work, () => new Overdue(`no answer within ${Math.round(ms)} ms`), signal);
 
 const isFinal = (outcome: ReturnType<typeof callOutcomeOf>): boolean =>
   outcome === 'refused' || outcome === 'deleted' || outcome === 'overdue';
@@ -82,12 +54,12 @@ const isFinal = (outcome: ReturnType<typeof callOutcomeOf>): boolean =>
 /** The first call connects it. Throws as `addressOf`. */
 export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventStoreDbOptions) {
   const address = addressOf(url);
-  const clients = [firstClient(address)];
+  const clients = [address.client()];
   let turn = 0;
   let overdueInRow = 0;
   let renewals = 0;
-  const underWay = new Set<GiveUp>();
-  let isClosed = false;
+  const closing = new AbortController();
+  const closed = closing.signal;
 
   const current = (): Client => {
     clients[turn] ??= address.client(turn);
@@ -96,7 +68,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
 
   // After an exceeded deadline the client itself looks for no other connection.
   const overdue = (during: number): void => {
-    if (during !== turn || isClosed) return;
+    if (during !== turn || closed.aborted) return;
     overdueInRow += 1;
     if (overdueInRow < 2) return;
     overdueInRow = 0;
@@ -105,14 +77,18 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     logger.debug({ renewals }, 'two event store calls in a row timed out, using a new client');
   };
 
+  /** Some of the client's calls never end. */
   async function once<T>(ms: number, start: (client: Client) => Call<T>): Promise<T> {
-    if (isClosed) throw closedFirst();
+    closed.throwIfAborted();
     const during = turn;
+    let call: Call<T> | undefined;
     try {
-      const value = await untilOverdue(ms, start(current()), underWay);
+      call = start(current());
+      const value = await inTime(ms, call.response, closed);
       if (during === turn) overdueInRow = 0;
       return value;
     } catch (error) {
+      if (error instanceof Overdue) call?.cancel?.();
       if (callOutcomeOf(error) === 'overdue') overdue(during);
       else if (during === turn) overdueInRow = 0;
       throw error;
@@ -131,10 +107,9 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
       } catch (error) {
         const outcome = callOutcomeOf(error);
         if (outcome === 'missing') return undefined;
-        const waitMs = backOffMs(RETRY_MS, 0);
-        const late = performance.now() + waitMs >= endsAt;
+        const late = performance.now() + RETRY_AFTER_MS >= endsAt;
         if (attempt >= attempts || late || isFinal(outcome)) throw unavailable(error, stream);
-        await pause(waitMs);
+        await pause(RETRY_AFTER_MS);
       }
     }
   }
@@ -147,10 +122,9 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     readBy,
     read: (stream: string, options: StreamOptions, limits?: Limits) =>
       readBy((client) => collect(client.readStream(stream, options)), { stream, ...limits }),
-    isClosed: () => isClosed,
+    isClosed: () => closed.aborted,
     async close(): Promise<void> {
-      isClosed = true;
-      for (const giveUp of underWay) giveUp(closedFirst());
+      closing.abort(new Overdue('closed before the server answered'));
       const ending = Promise.all(clients.map((client) => client?.dispose()));
       await inTime(1000, ending).catch(swallow);
     },

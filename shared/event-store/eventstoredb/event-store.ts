@@ -15,7 +15,6 @@ import {
   swallow,
 } from './connection.ts';
 import { createLogReader, type LogReader } from './log-reader.ts';
-import { createOwnEvents } from './own-events.ts';
 import { openRead } from './read-call.ts';
 import { PASSED_OVER_MAX, subscriptionOf } from './read-messages.ts';
 import {
@@ -84,7 +83,6 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
   const streams = createStreamReader(connection, seen);
   const refusals = createRefusals();
   const log = createLogReader(connection, refusals, options);
-  const own = createOwnEvents();
   const pingMs = Math.min(callTimeoutMs, PING_TIMEOUT_MS);
   const askServer = shareCall(() => streams.ping(pingMs), PING_GOOD_FOR_MS);
   const send = createSender(connection);
@@ -110,9 +108,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     append: (stream, expected, events) =>
       whileOpen(async () => {
         rejectAny(expected);
-        const encoded = encode(stream, expected, events);
-        own.note(encoded);
-        return appendBatch(stream, expected, encoded);
+        return appendBatch(stream, expected, encode(stream, expected, events));
       }),
     readStream: (stream) => whileOpen(() => streams.readStream(stream)),
     lastRevision: (stream) => whileOpen(() => streams.lastRevision(stream)),
@@ -128,15 +124,12 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
     head: (after) => whileOpen(() => log.head(after)),
     claimMeta: (key, value) => whileOpen(() => claim(key, value)),
     ping: () => whileOpen(() => askServer().then(refusals.rejectRefused)),
-    subscribe: (after, signal, types, whose = 'all') => {
+    subscribe: (after, signal, types) => {
       const until = AbortSignal.any([signal, closing]);
-      const isLeftOut = whose === 'all' ? () => false : own.follow(types, until);
       const inOrder = decodeInOrder(stored);
-      const isWhole = whose === 'all' && types === undefined;
       return subscribeAndResume(
         {
           types,
-          isLeftOut,
           refusals,
           open: (from, listen) =>
             openRead(connection.current(), {}, subscriptionOf(from, types), listen),
@@ -145,7 +138,8 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
           silenceMsMax: options.silenceMsMax ?? SILENCE_MS_MAX,
           backOff: options.backOff,
           logger: options.logger,
-          decode: (event) => (isWhole ? inOrder(storedFormOf(event)) : fromServer(event)),
+          decode: (event) =>
+            types === undefined ? inOrder(storedFormOf(event)) : fromServer(event),
           onRemoval: (stream) => void seen.removals.set(stream, true),
         },
         after,

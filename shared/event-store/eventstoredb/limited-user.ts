@@ -1,7 +1,7 @@
 /** Makes the log append-only by the server's own rule (docs/eventstoredb.md). */
 import { jsonEvent } from '@eventstore/db-client';
 import { isDenied, lineOf } from './call-outcome.ts';
-import { addressOf, firstClient } from './client.ts';
+import { addressOf } from './client.ts';
 import { inTime } from './connection.ts';
 
 const CALL_MS_MAX = 10_000;
@@ -25,7 +25,7 @@ const rightsFor = (user: string) => {
 /** Then administrators alone delete and rewrite. Throws as `addressOf`, and Error with one line. */
 export const limitUser = async (url: string, user: string): Promise<void> => {
   const address = addressOf(url);
-  const client = firstClient(address);
+  const client = address.client();
   const { credentials } = address;
   const acl = { readRoles: [user, ADMINISTRATORS] };
   const settings = jsonEvent({ type: 'update-default-acl', data: rightsFor(user) });

@@ -48,7 +48,7 @@ export const readLog = (client: Client, read: LogRead, partAfterMs: number): Cal
   openRead(client, { requiresLeader: true }, logReadOf(read), (opened) => {
     call = opened;
     call.on('data', (response: ReadResponse) => {
-      if (!isLeft && 'read' in response) events.push(response.read());
+      if (!isLeft && 'streamId' in response) events.push(response);
     });
     // An 'error' event without a listener would end the process, so it stays.
     call.on('error', reject);

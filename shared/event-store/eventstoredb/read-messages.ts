@@ -87,12 +87,9 @@ type Sent = SentPosition & {
   data: Buffer;
 };
 
-/** `read` never throws. */
-export type SentEvent = { id: string; position: LogPosition; read(): ServerEvent };
-
 /** A sign has one of the three. */
 type Sign = Record<'confirmed' | 'caughtUp' | 'fellBehind', object | null>;
-export type ReadResponse = SentEvent | Sign;
+export type ReadResponse = ServerEvent | Sign;
 
 /** Throws RangeError for other bytes. */
 export function readResponseOf(bytes: Buffer): ReadResponse {
@@ -100,17 +97,14 @@ export function readResponseOf(bytes: Buffer): ReadResponse {
     resolved: { event: Sent | null } | null;
   };
   if (!response.resolved?.event) return response;
-  const { headers, data, metadata, revision, stream, ...sent } = response.resolved.event;
-  const id = idOf(sent.id);
-  const position = positionOf(response.resolved.event);
-  const read = (): ServerEvent => ({
+  const { id, headers, data, metadata, revision, stream, ...position } = response.resolved.event;
+  return {
     streamId: stream?.name ?? '',
-    id,
+    id: idOf(id),
     revision: bigintOf(revision),
     type: headers.type ?? '',
     data: headers['content-type'] === 'application/json' ? parsed(String(data)) : String(data),
     metadata: parsed(String(metadata)),
-    position,
-  });
-  return { id, position, read };
+    position: positionOf(position),
+  };
 }

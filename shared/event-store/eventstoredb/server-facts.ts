@@ -9,7 +9,7 @@ import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import gossipPb from '@eventstore/db-client/generated/gossip_pb.js';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import { callOutcomeOf } from './call-outcome.ts';
-import { addressOf, type Client, firstClient } from './client.ts';
+import { addressOf, type Client } from './client.ts';
 import { inTime, swallow } from './connection.ts';
 
 type ClusterMember = { address: string; state: string; isAlive: boolean };
@@ -86,7 +86,7 @@ const readOne = async (client: EventStoreDBClient): Promise<void> => {
 /** Tries each right on a new stream, which may stay. Throws as `addressOf`. */
 export const askServer = async (url: string, questionMsMax = 2_000): Promise<ServerFacts> => {
   const address = addressOf(url);
-  const client = firstClient(address);
+  const client = address.client();
   const ask = <T>(work: Promise<T>, otherwise: T): Promise<T> =>
     inTime(questionMsMax, work).catch(() => otherwise);
   const { credentials } = address;

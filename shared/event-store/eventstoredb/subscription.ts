@@ -35,8 +35,6 @@ const LASTED_MS = 5000;
 
 type Subscribing = {
   types?: readonly EventType[] | undefined;
-  /** An event that is passed over, unparsed. */
-  isLeftOut(id: string): boolean;
   refusals: Pick<Refusals, 'note'>;
   /** `after` undefined: the start. Calls `listen` before anything can come. Rejects without a connection. */
   open(after: LogPosition | undefined, listen: (call: ReadCall) => void): Promise<unknown>;
@@ -120,12 +118,9 @@ const look = async (session: Session, options: Subscribing): Promise<void> => {
 const take = (session: Session, options: Subscribing, response: ReadResponse): void => {
   session.confirmed = true;
   session.lastSign = performance.now();
-  if ('read' in response) {
-    const isOwn = options.isLeftOut(response.id);
+  if ('streamId' in response) {
     session.hasDelivered = true;
-    if (!isNext(session, response.position)) return;
-    if (isOwn) session.last = response.position;
-    else note(session, options, response.read());
+    if (isNext(session, response.position)) note(session, options, response);
   } else if (response.confirmed) options.refusals.note();
   else if (response.caughtUp) goLive(session);
   else if (response.fellBehind) session.live = false;

@@ -160,18 +160,11 @@ export function prepareAll(database: DatabaseSync) {
       `SELECT ${ROW} FROM ${EVENTS} WHERE s.name = ? AND e.revision > ?
        ORDER BY e.revision LIMIT ?`,
     ),
-    readStream: forms(`SELECT ${ROW} FROM ${EVENTS} WHERE s.name = ? ORDER BY e.revision`),
-    lastRevision: database.prepare(
-      `SELECT ${capped('max(e.revision)')} AS revision FROM ${EVENTS} WHERE s.name = ?`,
-    ),
     readAll: forms(
       `SELECT ${ROW} FROM ${EVENTS} WHERE e.position > ? AND e.position <= ?
        ORDER BY e.position LIMIT ?`,
     ),
     hashAt: database.prepare('SELECT hash, log_hash AS logHash FROM events WHERE position = ?'),
-    timeAfter: database.prepare(
-      `SELECT text ->> '$.time' AS time FROM events WHERE position > ? ORDER BY position LIMIT 1`,
-    ),
     firstFrom: database.prepare(
       `SELECT text ->> '$.time' AS time FROM events WHERE position >= ? AND json_valid(text)
        ORDER BY position LIMIT 1`,
@@ -185,9 +178,9 @@ export function prepareAll(database: DatabaseSync) {
 export type Statements = ReturnType<typeof prepareAll>;
 
 export const readsOf = (statements: Statements) => ({
-  readStream: (stream: string) => statements.readStream(stream),
+  readStream: (stream: string) => statements.storedFrom(stream, -1, -1),
   lastRevision: (stream: string) =>
-    (statements.lastRevision.get(stream)?.revision ?? null) as number | null,
+    (statements.last.get(stream)?.revision ?? null) as number | null,
   readAll: (after: number, upTo: number, limit: number) => statements.readAll(after, upTo, limit),
   hashAt: (position: number) => (statements.hashAt.get(position) ?? null) as HashesAt | null,
   /** The last position of the log, 0 when empty. */
@@ -197,8 +190,8 @@ export const readsOf = (statements: Statements) => ({
     const last = Number(statements.end.get()?.position ?? 0);
     return lastBefore(time, last, (position) => statements.firstFrom.get(position)?.time);
   },
-  timeAfter: (position: number) =>
-    (statements.timeAfter.get(position)?.time ?? null) as string | null,
+  timeFrom: (position: number) =>
+    (statements.firstFrom.get(position)?.time ?? null) as string | null,
 });
 export type Reads = ReturnType<typeof readsOf>;
 

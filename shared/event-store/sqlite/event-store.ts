@@ -27,6 +27,8 @@ export type SqliteEventStoreOptions = {
   newThread?: NewThread | undefined;
   /** Called once, when this process can never write again: it should exit. */
   onFatal?: (error: Error) => void;
+  /** After each transaction with an append. */
+  onCommit?: () => void;
   /** In pages, for tests of a full disk. */
   maxPages?: number;
 };
@@ -35,8 +37,6 @@ const SCANS_LOWERED_BY = 10;
 
 export type SqliteEventStore = EventStore & {
   lastPosition(): Position | null;
-  /** Transactions with an append, since the start. */
-  commits(): number;
   /** Throws StoreUnavailable where the store takes no events; after a failed append it writes. */
   ping(): Promise<void>;
 };
@@ -56,7 +56,7 @@ export async function openSqliteEventStore(
     met,
   );
   const tail = liveTail(writer.openedAt);
-  const { append, done, ping, ...commits } = groupCommit(writer, tail, logger);
+  const { append, done, ping } = groupCommit(writer, tail, options);
   const { subscribe, stored, ...reads } = readers(writer.call, tail);
   const scans = newThread?.(SCANS_LOWERED_BY);
   const closing = new AbortController();
@@ -69,7 +69,6 @@ export async function openSqliteEventStore(
 
   return {
     ...reads,
-    ...commits,
     append: async (...batch) => {
       if (closed !== undefined) throw new StoreUnavailable('the event store is closed');
       rejectFaulty(batch[0]);
@@ -138,7 +137,7 @@ const readers = (call: Call, tail: LiveTail) => {
     head: async (after) => {
       const first = positionNumber(after);
       const eventsAfter = Math.max(0, tail.last() - first);
-      const oldestAfter = eventsAfter === 0 ? null : await call('timeAfter', first);
+      const oldestAfter = eventsAfter === 0 ? null : await call('timeFrom', first + 1);
       return { position: positionOf(tail.last()), eventsAfter, isExact: true, oldestAfter };
     },
     subscribe: (after, signal, types) => follow(tail, readAll, after, signal, types),

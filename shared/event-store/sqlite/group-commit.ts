@@ -101,8 +101,11 @@ const jobOf = ({ stream, expected, encoded }: Waiting): AppendJob => {
 };
 
 /** All appends of a turn, or since the last group, become one transaction with one fsync. */
-export function groupCommit({ callRaw }: WriterThread, tail: LiveTail, logger: Logger | undefined) {
-  let commits = 0;
+export function groupCommit(
+  { callRaw }: WriterThread,
+  tail: LiveTail,
+  { logger, onCommit }: { logger?: Logger; onCommit?: () => void },
+) {
   let waiting: Waiting[] = [];
   let working: Promise<void> | undefined;
   let rejecting = false;
@@ -122,7 +125,7 @@ export function groupCommit({ callRaw }: WriterThread, tail: LiveTail, logger: L
     if (outcomes instanceof Failed) return rejectGroup(group, outcomes);
     for (const [index, one] of group.entries()) resolveOne(one, outcomes[index] as AppendOutcome);
     if (!outcomes.some((outcome) => 'first' in outcome)) return;
-    commits += 1;
+    onCommit?.();
     tail.announce();
     noteTaken();
   }
@@ -178,7 +181,6 @@ export function groupCommit({ callRaw }: WriterThread, tail: LiveTail, logger: L
   };
 
   return {
-    commits: () => commits,
     append,
     async ping(): Promise<void> {
       if (!rejecting) return;

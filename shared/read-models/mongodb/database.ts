@@ -145,12 +145,10 @@ export const createServed = (
     if (performance.now() - served.atMs < SERVED_MS_MAX) return served;
     // The responses to two looks at once may cross: the checkpoint would then be read from the new
     // generation, and the documents after it from the old one.
-    if (looking !== undefined) return looking;
-    const own = look().finally(() => {
-      if (looking === own) looking = undefined;
+    looking ??= look().finally(() => {
+      looking = undefined;
     });
-    looking = own;
-    return own;
+    return looking;
   };
   return {
     /** Looked up where the last look-up is too old. */

@@ -74,11 +74,6 @@ type MongoReadModelsOptions = {
   rebuildMs?: number;
 };
 
-export type MongoReadModels = ReadModels & {
-  /** For `payments doctor`. Throws ReadModelsUnavailable when the server does not answer. */
-  ping(): Promise<void>;
-};
-
 const REBUILD_MS = 15_000;
 const LEASE = 'lease';
 
@@ -87,9 +82,8 @@ export const openMongoReadModels = async ({
   url,
   secrets,
   rebuildMs = REBUILD_MS,
-}: MongoReadModelsOptions): Promise<MongoReadModels> => {
+}: MongoReadModelsOptions): Promise<ReadModels> => {
   const database = openDatabase(url, () => poller.giveUp());
-  const { db, read } = database;
   const rowCheck = createRowCheck(secrets);
   const reports = createDamageReports();
   const served = createServed(database, () => {
@@ -99,7 +93,7 @@ export const openMongoReadModels = async ({
   const leases = createLeases(database);
   const poller = createRevisionPoller(async (ids) => {
     const { payments } = await served.now();
-    return byId(await read(() => revisionsIn(payments, ids)));
+    return byId(await database.read(() => revisionsIn(payments, ids)));
   });
   const { recent, writer } = createWriter({
     database,
@@ -126,7 +120,6 @@ export const openMongoReadModels = async ({
     lease: async (holder, ttlMs) => leases.take(LEASE, text(holder), ttlMs),
     release: async (holder) => leases.release(LEASE, text(holder)),
     ...writer,
-    ping: async () => void (await read(() => db.command({ ping: 1 }))),
     close: async () => {
       poller.close();
       recent.clear();

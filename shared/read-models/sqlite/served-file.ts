@@ -3,9 +3,9 @@
  * another in its place (ADR-0042); threads search it, sum it up and move its write-ahead log, each by a
  * connection of its own (ADR-0185).
  */
-import { close, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { firstLineOf, orElse } from '../../runtime/error-text.ts';
+import { firstLineOf } from '../../runtime/error-text.ts';
 import { type Job, type JobThread, type NewThread, resultOf } from '../../runtime/jobs.ts';
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import {
@@ -146,12 +146,6 @@ export const unavailable = (error: unknown): unknown => {
   );
 };
 
-/** Keeps the file that a rename takes away: freeing the blocks of a large one takes 0.1 s. */
-const keepOpen = (file: string): (() => void) => {
-  const held = orElse(undefined, () => openSync(file, 'r'));
-  return () => held && close(held, () => undefined);
-};
-
 /** Throws ReadModelsUnavailable where a part of the closed file is in its write-ahead log alone. */
 const requireWhole = (file: string): void => {
   const log = statSync(`${file}-wal`, { throwIfNoEntry: false });
@@ -239,14 +233,12 @@ export const openServedFile = (
 
   /** In one turn of the event loop, so that no reader finds the file missing. */
   const replace = (next: string): void => {
-    let letGo = (): void => undefined;
     try {
       requireWhole(next);
       // The close alone moves the log only where no other process has the file open. No wait for readers.
       moveAllPages(at.db);
       at.db.close();
       requireWhole(file);
-      letGo = keepOpen(file);
       // A crash leaves the old file or the new one, each of them whole.
       renameSync(next, file);
       // The log of the old file, which another process keeps there, would be laid over the new one.
@@ -255,7 +247,6 @@ export const openServedFile = (
       if (at.db.isOpen) at.db.close();
       onReplaced();
       at = openConnection(options);
-      letGo();
     }
   };
 
