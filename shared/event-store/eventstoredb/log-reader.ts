@@ -23,7 +23,7 @@ type LogRange = {
   upTo?: LogPosition | undefined;
 };
 
-/** Of our streams: more than one, for the server says there what it deleted. */
+/** A look at the end finds one of ours there mostly, or what it saw before. */
 const NEWEST_EVENTS = 32;
 /** Of a call's time, before which a page is whole unless its events are large. */
 const PART_AFTER = 0.8;
@@ -36,13 +36,13 @@ type LogReaderOptions = Pick<EventStoreDbOptions, 'pageEventsMax' | 'countedEven
 /** Throws StoreUnavailable, as all below. */
 type ReadPage = (what: LogRead) => Promise<LogPage>;
 
-/** Of all events of the server. */
-async function newest(page: ReadPage): Promise<ServerEvent> {
-  const what = { whose: 'all', direction: 'backwards', from: 'end', count: 1 } as const;
-  const [event] = (await page(what)).events;
+/** The last events of the server, from the newest. */
+async function newest(page: ReadPage): Promise<[ServerEvent, ...ServerEvent[]]> {
+  const what = { whose: 'all', direction: 'backwards', from: 'end', count: NEWEST_EVENTS } as const;
+  const [event, ...before] = (await page(what)).events;
   // Every server has written events before the first of ours.
   if (event === undefined) throw endedWithoutResponse();
-  return event;
+  return [event, ...before];
 }
 
 /** A read that broke off is empty too: none is believed before the server has responded. */
@@ -111,7 +111,22 @@ export function createLogReader(
     return own;
   }
 
-  const end = (): Promise<LogPosition | undefined> => lastOwn(page);
+  let seen: { end: LogPosition | undefined; upTo: LogPosition | undefined } | undefined;
+
+  /** Behind events of others, which the server passes over once. */
+  async function endBehind(last: ServerEvent[]): Promise<LogPosition | undefined> {
+    if (seen === undefined) return lastOwn(page);
+    const isSeen = comparePositions(last.at(-1)?.position, seen.upTo) <= 0;
+    const isSame = isSeen || (await ownIn({ after: seen.upTo, limit: 1 })).length === 0;
+    return isSame ? seen.end : lastOwn(page);
+  }
+
+  async function end(): Promise<LogPosition | undefined> {
+    const last = await newest(page);
+    const own = last.find(isOurs)?.position;
+    seen = { end: own ?? (await endBehind(last)), upTo: last[0].position };
+    return seen.end;
+  }
 
   /** The newest of ours before this time; undefined for none. */
   const before = (time: string): Promise<LogPosition | undefined> =>
@@ -120,7 +135,7 @@ export function createLogReader(
   async function hashAt(position: LogPosition | undefined): Promise<HashesAt | null> {
     const what = { whose: 'all', direction: 'forwards', from: position, count: 1 } as const;
     const [event] = (await page(what)).events;
-    const isPastEnd = async () => comparePositions((await newest(page)).position, position) < 0;
+    const isPastEnd = async () => comparePositions((await newest(page))[0].position, position) < 0;
     if (event === undefined && !(await isPastEnd())) throw endedWithoutResponse();
     const isThere = event !== undefined && comparePositions(event.position, position) === 0;
     return isThere ? { hash: hashOfRecord(event) } : null;
