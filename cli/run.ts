@@ -27,8 +27,8 @@ const VERBS: Readonly<Record<string, Readonly<Record<string, () => Promise<Comma
     projections: async () => (await import('./projections.ts')).projectionsCommand(),
     topics: async () => (await import('./topics.ts')).topicsCommand(),
     backup: async () => (await import('./backup.ts')).backupCommand(),
-    restore: async () => (await import('./restore.ts')).restoreCommand(),
-    repair: async () => (await import('./repair.ts')).repairCommand(),
+    restore: async () => (await import('./backup.ts')).restoreCommand(),
+    repair: async () => (await import('./backup.ts')).repairCommand(),
     keys: async () => (await import('./keys.ts')).keysCommand(),
   },
   'For development:': {
