@@ -7,8 +7,8 @@ import { CommandFailed, note } from './output.ts';
 const VERBS: Readonly<Record<string, Readonly<Record<string, () => Promise<Command>>>>> = {
   'Start here:': {
     token: async () => (await import('./token.ts')).tokenCommand(),
-    console: async () => (await import('./pages.ts')).consoleCommand(),
-    docs: async () => (await import('./pages.ts')).docsCommand(),
+    console: async () => (await import('./token.ts')).consoleCommand(),
+    docs: async () => (await import('./token.ts')).docsCommand(),
     doctor: async () => (await import('./doctor.ts')).doctorCommand(),
   },
   'For auditors:': {
@@ -32,7 +32,7 @@ const VERBS: Readonly<Record<string, Readonly<Record<string, () => Promise<Comma
     keys: async () => (await import('./keys.ts')).keysCommand(),
   },
   'For development:': {
-    cards: async () => (await import('./dev/cards.ts')).cardsCommand(),
+    cards: async () => (await import('./dev/trigger.ts')).cardsCommand(),
     trigger: async () => (await import('./dev/trigger.ts')).triggerCommand(),
     seed: async () => (await import('./dev/seed.ts')).seedCommand(),
     listen: async () => (await import('./listen.ts')).listenCommand(),
