@@ -1,9 +1,16 @@
-/** `payments backup <folder>`: copies the data folder while the service runs; no checkpoint is ahead of the log (ADR-0078). */
+/**
+ * `payments backup <folder>` copies the data folder while the service runs; no checkpoint is ahead of the log
+ * (ADR-0078). `payments restore <copy>` puts a checked backup in the place of the folder (gaps §17), `payments
+ * repair` the rows of a stopped folder's log in a new file, with indexes made of them.
+ */
 import {
   chmodSync,
+  chownSync,
   copyFileSync,
   existsSync,
+  linkSync,
   mkdirSync,
+  readdirSync,
   renameSync,
   rmSync,
   statSync,
@@ -11,18 +18,25 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { backup as copyDatabase, DatabaseSync } from 'node:sqlite';
 import type { Command } from 'commander';
+import type { AuditVerification } from '../audit/contract.ts';
+import { headFileOf } from '../audit/seals/key.ts';
+import { isOwn } from '../embedded/data-folder.ts';
+import { describeBreak } from '../shared/event-store/chain.ts';
+import { copyRows } from '../shared/event-store/sqlite/database.ts';
 import { isDiskFull, reasonOf } from '../shared/runtime/error-text.ts';
 import {
   LAST_BACKUP,
   makeDataDir,
   replacePrivateFile,
+  SERVICE_LOCK,
   syncPath,
 } from '../shared/runtime/private-files.ts';
-import { type Format, formatOption, verb } from './options.ts';
-import { CommandFailed, counted, note, print, printJson } from './output.ts';
-import { readSettings } from './settings.ts';
+import { type Client, jsonOf } from './client.ts';
+import { dataOption, type Format, formatOption, verb } from './options.ts';
+import { CommandFailed, counted, failOnMisfit, note, print, printJson } from './output.ts';
+import { keyPlaceIn, readSettings } from './settings.ts';
+import { EVENTS, hasWaitingPages, lockFolder, openStoppedFolder } from './stopped-folder.ts';
 
-export const EVENTS = 'events.sqlite';
 /** Copied in this order. Read models are rebuilt from the events. */
 const PARTS = [
   // Before the events: a checkpoint behind the log sends messages twice, one ahead stops the relay.
@@ -68,7 +82,7 @@ const eventsIn = (file: string): number => {
 type Copied = { folder: string; events: number; files: { name: string; bytes: number }[] };
 
 /** Each file for its owner alone, on disk, and each database checked. Throws Error. */
-export const copyParts = async (from: string, to: string): Promise<Copied['files']> => {
+const copyParts = async (from: string, to: string): Promise<Copied['files']> => {
   const files: Copied['files'] = [];
   for (const name of PARTS) {
     const source = join(from, name);
@@ -86,7 +100,7 @@ export const copyParts = async (from: string, to: string): Promise<Copied['files
   return files;
 };
 
-export const whyOf = (error: unknown): string =>
+const whyOf = (error: unknown): string =>
   isDiskFull(error) ? 'the disk is full' : reasonOf(error);
 
 /** Copies under another name first, so that an interrupted copy never looks whole. */
@@ -110,7 +124,7 @@ const copyFolder = async (from: string, to: string): Promise<Copied> => {
 };
 
 /** DATA_DIR. Throws CommandFailed where the events are not in it. */
-export const embeddedFolder = (): string => {
+const embeddedFolder = (): string => {
   const { dataDir, eventStoreDbUrl } = readSettings();
   if (eventStoreDbUrl === undefined) return dataDir;
   throw new CommandFailed(
@@ -147,3 +161,116 @@ export const backupCommand = (): Command =>
     .argument('<folder>', 'the folder to write; must not exist yet')
     .addOption(formatOption())
     .action(runBackup);
+
+const REPLACED = 'replaced.';
+
+/** Throws Error where the log is not whole, or was sealed by another key. */
+const checkLog = async (folder: string) => {
+  const { get, misfit: unsealed } = await openStoppedFolder(folder, '*', true);
+  const { broken, events } = await jsonOf<AuditVerification>(get('/audit/v1/verify'));
+  const misfit = broken === undefined ? unsealed : describeBreak(broken);
+  if (misfit !== undefined) throw new Error(misfit);
+  using log = new DatabaseSync(join(folder, EVENTS), { readOnly: true });
+  const last = log.prepare('SELECT text FROM events ORDER BY position DESC LIMIT 1').get();
+  const { time } = JSON.parse(String(last?.text)) as { time: string };
+  return { events, time };
+};
+
+/** Within the folder, which may be a volume of its own. The lock stays where it is. */
+const swap = (folder: string, draft: string, aside: string): void => {
+  const isMoved = (name: string) =>
+    isOwn(name) && !name.startsWith(SERVICE_LOCK) && !name.startsWith(REPLACED);
+  for (const name of readdirSync(folder).filter(isMoved))
+    renameSync(join(folder, name), join(aside, name));
+  for (const name of readdirSync(draft)) renameSync(join(draft, name), join(folder, name));
+};
+
+const restore = async (given: string): Promise<void> => {
+  process.umask(0o077);
+  const [folder, copy] = [embeddedFolder(), resolve(given)];
+  if (!existsSync(join(copy, EVENTS)))
+    throw new CommandFailed(`${copy} holds no ${EVENTS}; name a folder of payments backup`);
+  const { uid, gid } = statSync(existsSync(folder) ? folder : copy);
+  makeDataDir(folder);
+  const lock = lockFolder(folder, 'restore');
+  const end = `${REPLACED}${new Date().toISOString().replace(/\W/g, '')}`;
+  const [draft, aside] = [join(folder, '.restored'), join(folder, end)];
+  const head = headFileOf(keyPlaceIn(folder));
+  try {
+    rmSync(draft, { recursive: true, force: true });
+    mkdirSync(draft);
+    await copyParts(copy, draft);
+    const { events, time } = await checkLog(draft);
+    if (existsSync(head)) linkSync(head, `${head}.${end}`);
+    mkdirSync(aside);
+    const files = readdirSync(draft).map((name) => join(draft, name));
+    for (const path of [folder, join(folder, SERVICE_LOCK), aside, ...files])
+      chownSync(path, uid, gid);
+    swap(folder, draft, aside);
+    // Last: until then no start takes a folder without a log for the right one.
+    rmSync(head, { force: true });
+    await syncPath(folder);
+    const hours = ((Date.now() - Date.parse(time)) / 3_600_000).toFixed(1);
+    print(`${folder}  ${counted(events)} events, whose chain holds`);
+    print(`  the last one is of ${time}, ${hours} hours ago`);
+    print(`  what was there is in ${aside}`);
+  } catch (error) {
+    const kept = existsSync(aside) ? `what was there is in ${aside}` : `${folder} is as it was`;
+    const next = 'docs/backup.md';
+    throw new CommandFailed(`nothing is restored, and ${kept}: ${whyOf(error)}; ${next}`, 3);
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+    lock.release();
+  }
+  note(
+    'Next: start the service. Merchants can only read until you have compared it with the provider: payments verify --all, payments reconcile --all, then payments reconcile --acknowledge',
+    'Where events were published after the copy: docs/backup.md',
+  );
+};
+
+export const restoreCommand = (): Command =>
+  verb('restore', 'payments restore /backups/payments-20261121T000000Z')
+    .description(
+      'Checks a backup, and puts it in the place of the stopped data folder, which it keeps.',
+    )
+    .argument('<copy>', 'a folder that payments backup made; it stays as it is')
+    .action(restore);
+
+const repair = async ({ data: folder }: { data: string }): Promise<void> => {
+  process.umask(0o077);
+  const [file, draftFolder] = [join(folder, EVENTS), join(folder, '.repaired')];
+  const [draft, kept] = [join(draftFolder, EVENTS), `${file}.damaged`];
+  const lock = lockFolder(folder, 'repair');
+  let repaired: Client;
+  try {
+    const { uid, gid } = statSync(file);
+    rmSync(draftFolder, { recursive: true, force: true });
+    mkdirSync(draftFolder);
+    const events = copyRows(file, draft);
+    repaired = await openStoppedFolder(draftFolder);
+    const { broken } = await jsonOf<AuditVerification>(repaired.get('/audit/v1/verify'));
+    if (broken !== undefined) throw new Error(describeBreak(broken));
+    if (hasWaitingPages(file)) throw new Error('its write-ahead log could not be taken in');
+    chownSync(draft, uid, gid);
+    await syncPath(draft);
+    linkSync(file, kept);
+    renameSync(draft, file);
+    await syncPath(folder);
+    print(`${file}  ${counted(events)} events, whose chain holds, with new indexes`);
+    print(`${kept}  the file as it was`);
+    note('Next: start the service, then payments verify --all and payments reconcile');
+  } catch (error) {
+    const next = 'docs/operations.md, A damaged event log, has the next step';
+    throw new CommandFailed(`${file} is as it was: ${reasonOf(error)}; ${next}`, 3);
+  } finally {
+    rmSync(draftFolder, { recursive: true, force: true });
+    lock.release();
+  }
+  failOnMisfit(repaired);
+};
+
+export const repairCommand = (): Command =>
+  verb('repair', 'payments repair --data ./data')
+    .description("Makes the indexes of a stopped folder's log anew, where its events are whole.")
+    .addOption(dataOption('the data folder of a stopped service').makeOptionMandatory())
+    .action(repair);

@@ -1,7 +1,5 @@
-/** Reports of the engines for `payments doctor`, each called as the service would call it, with the likely cause of a failure. */
-import { once } from 'node:events';
+/** Reports of the engines for `payments doctor`, called as the service calls it, with the likely cause of a failure. */
 import { existsSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { ServerFacts } from '../shared/event-store/eventstoredb/server-facts.ts';
@@ -10,7 +8,6 @@ import type { Config } from '../shared/runtime/config.ts';
 import { firstLineOf } from '../shared/runtime/error-text.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { withoutSecrets } from '../shared/runtime/settings/effective.ts';
-import { hostsOf } from '../shared/runtime/settings/problems.ts';
 import { textsIn } from './output.ts';
 import { unchangedAddress } from './stopped-folder.ts';
 
@@ -26,7 +23,6 @@ export type EngineFinding = {
   cause?: string;
 };
 
-const CONNECT_MS_MAX = 2_000;
 const PROBE_MS_MAX = 8_000;
 
 const lineOf = (error: unknown): string => {
@@ -42,53 +38,23 @@ const CAUSES: Record<string, string> = {
   ENETUNREACH: 'no route leads to this network: is this machine on it?',
   ECONNRESET: 'the connection is closed at once: is it the port of another server, or one for TLS?',
 };
-const SILENT = 'no connection in time: is a firewall in between, or the address wrong?';
-
-type Address = { host: string; port: number };
-
-/** Undefined once connected, else the likely cause of the failure. */
-const connectTo = async ({ host, port }: Address): Promise<string | undefined> => {
-  const socket = connect({ host, port });
-  try {
-    await once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_MS_MAX) });
-    return undefined;
-  } catch (error) {
-    const { name, code, errors } = Object(error);
-    const known = code ?? errors?.[0]?.code ?? 'unknown';
-    return `${host}:${port}: ${name === 'AbortError' ? SILENT : (CAUSES[known] ?? known)}`;
-  } finally {
-    socket.destroy();
-  }
-};
-
-const addressOf = (text: string, byDefault: number): Address => {
-  const [, host = text, port] = /^\[?(.*?)\]?(?::(\d*))?$/.exec(text) ?? [];
-  return { host, port: Number(port || byDefault) };
-};
-
-const addressesOf = (url: string, byDefault: number): Address[] => {
-  if (/^[a-z]+\+(srv|discover):/i.test(url)) return [];
-  return hostsOf(url).map((host) => addressOf(host, byDefault));
-};
 
 type Probe = Pick<EngineFinding, 'engine' | 'place' | 'cause'> & {
-  addresses: readonly Address[];
   /** Throws when the engine cannot be used. */
   call: () => Promise<unknown>;
-  /** The likely cause where it listens all the same. */
+  /** The likely cause where the error names none. */
   hint: string;
 };
 
-const probe = async ({ addresses, call, hint, ...found }: Probe): Promise<EngineFinding> => {
-  const down = (cause: string) => ({ ...found, state: 'down', fault: true, cause });
-  const [closed, ...others] = await Promise.all(addresses.map(connectTo));
-  if (closed !== undefined && others.every((cause) => cause !== undefined)) return down(closed);
+const probe = async ({ call, hint, ...found }: Probe): Promise<EngineFinding> => {
   try {
     const late = () => new Error(`no response within ${PROBE_MS_MAX} ms`);
     await within(PROBE_MS_MAX, call(), late);
     return { ...found, state: 'up', fault: false };
   } catch (error) {
-    return down(`it listens, but: ${lineOf(error)}; ${hint}`);
+    const line = lineOf(error);
+    const [code = ''] = /\bE[A-Z_]{5,}\b/.exec(line) ?? [];
+    return { ...found, state: 'down', fault: true, cause: `${line}; ${CAUSES[code] ?? hint}` };
   }
 };
 
@@ -113,7 +79,6 @@ const eventStore = async ({ eventStoreDbUrl: url, dataDir }: Config): Promise<En
   return probe({
     engine: 'event store',
     place: withoutSecrets(url),
-    addresses: addressesOf(url, 2113),
     call: async () => {
       const { openEventStoreDb } = await import(
         '../shared/event-store/eventstoredb/event-store.ts'
@@ -131,7 +96,6 @@ const readModels = async ({ mongoUrl: url, dataDir }: Config): Promise<EngineFin
   return probe({
     engine: 'read models',
     place: withoutSecrets(url),
-    addresses: addressesOf(url, 27017),
     call: async () => {
       const { openMongoReadModels } = await import('../shared/read-models/mongodb/read-models.ts');
       const opened = await openMongoReadModels({ url, secrets: ['none: only a read'] });
@@ -149,7 +113,6 @@ const kafka = async ({ kafka: set }: Config): Promise<EngineFinding> => {
   }
   return probe({
     ...found,
-    addresses: set.brokers.map((broker) => addressOf(broker, 9092)),
     call: async () => (await import('../topics/kafka/kafka-connection.ts')).pingKafka(set),
     hint: 'is this the listener that KAFKA_TLS and KAFKA_SASL_MECHANISM are for?',
   });
@@ -162,14 +125,12 @@ const provider = async (config: Config): Promise<EngineFinding> => {
     const cause = 'simulated, moves no money; set PROVIDER_URL to use a real one';
     return { engine: 'provider', place: 'none', state: 'in the service', fault: false, cause };
   }
-  const { hostname, port, protocol } = new URL(url);
   return probe({
     ...(stripe && {
       cause: `Stripe in ${stripe.live ? 'live mode, moves money' : 'test mode, moves no money'}`,
     }),
     engine: 'provider',
     place: withoutSecrets(url),
-    addresses: [addressOf(`${hostname}:${port}`, protocol === 'https:' ? 443 : 80)],
     call: async () => {
       const { openOuterProvider } = await import('../command-api/open-provider.ts');
       const opened = openOuterProvider(config);

@@ -13,11 +13,13 @@ import {
 import { missingOf, showProduction, walkProduction } from './doctor-production.ts';
 import {
   type Attention,
+  type DataFolderFinding,
+  lookAtDataFolder,
   lookAtService,
+  lookAtSettings,
   lookForAttention,
   type ServiceFinding,
 } from './doctor-service.ts';
-import { type DataFolderFinding, lookAtDataFolder, lookAtSettings } from './doctor-shell.ts';
 import { formatOption, type Given, verb } from './options.ts';
 import { CommandFailed, columns, note, print, printJson, styled, textsIn } from './output.ts';
 

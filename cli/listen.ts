@@ -1,10 +1,110 @@
-/** `payments listen`: events as they happen; after a lost connection it resumes where it was. */
+/**
+ * `payments listen`: events as they happen; after a lost connection it resumes where it was. With `--forward-to`
+ * it sends messages to any address as an endpoint would get them.
+ */
 import { type Command, Option } from 'commander';
+import { signedHeaders } from '../webhooks/signer.ts';
 import { amountIn, auditClient, clockOf, pathOf, type ShownEvent } from './audit.ts';
-import type { ForwardOptions } from './listen-forward.ts';
+import { openClient } from './client.ts';
 import { formatOption, type Given, verb } from './options.ts';
-import { note, print } from './output.ts';
+import { CommandFailed, note, print, quoted } from './output.ts';
 import { followStream } from './streams.ts';
+
+type ForwardOptions = { forwardTo: string; from: string } & Given<
+  'types' | 'merchant',
+  'printSecret' | 'showBody'
+>;
+
+const TIMEOUT_MS = 15_000;
+
+const codeOf = (error: unknown): string => {
+  const { name, cause } = Object(error) as { name?: string; cause?: { code?: string } };
+  return name === 'TimeoutError' ? 'TIMEOUT' : (cause?.code ?? 'FAILED');
+};
+
+const forward = async (url: string, secret: string, id: string, body: string) => {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+  const began = performance.now();
+  const headers = {
+    'content-type': 'application/json',
+    ...signedHeaders([key], id, Date.now(), body),
+  };
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const sent = fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal });
+  const outcome = await sent.then(
+    ({ status }) => ({ status, error: null }),
+    (error: unknown) => ({ status: null, error: codeOf(error) }),
+  );
+  return { ...outcome, latencyMs: Math.round(performance.now() - began) };
+};
+
+type MessageBody = {
+  type: string;
+  timestamp: string;
+  data: { eventId: string; revision: number; payment: { paymentId: string } };
+};
+
+const word = (text: string): string => (/^[\w.,:/-]+$/.test(text) ? text : quoted(text));
+
+const resendCommand = (after: string | undefined, options: ForwardOptions): string => {
+  const from = after ?? (options.from === 'now' ? 'start' : options.from);
+  const given = Object.entries({ from, types: options.types, merchant: options.merchant });
+  const more = given.flatMap(([name, value]) => (value ? [`--${name} ${word(value)}`] : []));
+  return `payments listen --forward-to ${word(options.forwardTo)} ${more.join(' ')}`;
+};
+
+const secretOf = (ready: string): string => {
+  const { secret } = JSON.parse(ready) as { secret?: string };
+  if (secret !== undefined) return secret;
+  throw new CommandFailed(
+    'PAYMENTS_TOKEN lacks the scope webhooks:write, so the service gives it no secret to sign messages with',
+  );
+};
+
+/** Throws CommandFailed for a malformed address, and if the service rejects the request. */
+const listenAndForward = async (options: ForwardOptions): Promise<void> => {
+  const { forwardTo, from, types, merchant, printSecret, format, showBody } = options;
+  if (!/^https?:\/\//i.test(forwardTo) || !URL.canParse(forwardTo))
+    throw new CommandFailed('--forward-to must be an http or https address', 2);
+  const client = await openClient({ scope: 'payments:read webhooks:write', merchant });
+  let secret = '';
+  let wasAccepted = true;
+
+  const begin = (ready: string, resumedAt: string): boolean => {
+    const isFirst = secret === '';
+    secret = secretOf(ready);
+    if (printSecret) print(secret);
+    else if (isFirst) note(`forwarding to ${forwardTo}; its secret is ${secret}; Ctrl-C ends`);
+    else note(`reconnected, resumed at #${resumedAt}`);
+    return printSecret === true;
+  };
+  const pass = async (body: string, position: string, before: string | undefined) => {
+    const { type, timestamp, data } = JSON.parse(body) as MessageBody;
+    const { eventId, revision, payment } = data;
+    const { paymentId } = payment;
+    const { status, error, latencyMs } = await forward(forwardTo, secret, eventId, body);
+    if (format === 'json') {
+      const message = { position, eventId, type, paymentId, revision };
+      print(JSON.stringify({ ...message, status, error, latencyMs }));
+    } else {
+      const outcome = error ?? `${status}  ${latencyMs} ms`;
+      print(`${clockOf(timestamp).slice(0, 8)}  ${type}  ${paymentId}  r${revision}  → ${outcome}`);
+      if (showBody) print(body);
+    }
+    const isAccepted = status !== null && status >= 200 && status < 300;
+    // The first of several that are not accepted leads to the command for all.
+    if (!isAccepted && wasAccepted)
+      note(`not accepted; this and what follows again: ${resendCommand(before, options)}`);
+    wasAccepted = isAccepted;
+  };
+
+  await followStream(client, pathOf('/api/v1/webhook-events/stream', { from, types }), {
+    onEvent: async ({ event, id, data }, before) => {
+      if (event === 'ready') return begin(data, id ?? before ?? from);
+      if (id !== undefined) await pass(data, id, before);
+    },
+  });
+};
 
 type Options = Given<'type' | 'payment' | 'merchant'> & { from: string };
 
@@ -73,8 +173,7 @@ export const listenCommand = (): Command =>
     .addOption(formatOption())
     .action(async (given: Options & Partial<ForwardOptions>, command: Command) => {
       const { forwardTo, ...options } = given;
-      if (forwardTo !== undefined)
-        return (await import('./listen-forward.ts')).listenAndForward({ ...options, forwardTo });
+      if (forwardTo !== undefined) return listenAndForward({ ...options, forwardTo });
       refuseWithoutForwarding(options, command);
       return listen(options, command);
     });

@@ -7,8 +7,8 @@ import { CommandFailed, note } from './output.ts';
 const VERBS: Readonly<Record<string, Readonly<Record<string, () => Promise<Command>>>>> = {
   'Start here:': {
     token: async () => (await import('./token.ts')).tokenCommand(),
-    console: async () => (await import('./pages.ts')).consoleCommand(),
-    docs: async () => (await import('./pages.ts')).docsCommand(),
+    console: async () => (await import('./token.ts')).consoleCommand(),
+    docs: async () => (await import('./token.ts')).docsCommand(),
     doctor: async () => (await import('./doctor.ts')).doctorCommand(),
   },
   'For auditors:': {
@@ -27,12 +27,12 @@ const VERBS: Readonly<Record<string, Readonly<Record<string, () => Promise<Comma
     projections: async () => (await import('./projections.ts')).projectionsCommand(),
     topics: async () => (await import('./topics.ts')).topicsCommand(),
     backup: async () => (await import('./backup.ts')).backupCommand(),
-    restore: async () => (await import('./restore.ts')).restoreCommand(),
-    repair: async () => (await import('./repair.ts')).repairCommand(),
+    restore: async () => (await import('./backup.ts')).restoreCommand(),
+    repair: async () => (await import('./backup.ts')).repairCommand(),
     keys: async () => (await import('./keys.ts')).keysCommand(),
   },
   'For development:': {
-    cards: async () => (await import('./dev/cards.ts')).cardsCommand(),
+    cards: async () => (await import('./dev/trigger.ts')).cardsCommand(),
     trigger: async () => (await import('./dev/trigger.ts')).triggerCommand(),
     seed: async () => (await import('./dev/seed.ts')).seedCommand(),
     listen: async () => (await import('./listen.ts')).listenCommand(),

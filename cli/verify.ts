@@ -13,7 +13,7 @@ import {
   printBreaks,
 } from './breaks.ts';
 import { type Client, jsonOf, postToFollowing } from './client.ts';
-import { readManifest, requireProof } from './export-file.ts';
+import { readManifest, requireProof, verifyFile } from './export-file.ts';
 import { dataOption, type Format, formatOption, type Given, keyOption, verb } from './options.ts';
 import {
   CommandFailed,
@@ -28,7 +28,6 @@ import {
 } from './output.ts';
 import { publicKeyIn } from './settings.ts';
 import { AS_STREAM, resultOf } from './streams.ts';
-import { verifyFile } from './verify-file.ts';
 
 type Options = Given<
   'acknowledge' | 'note' | 'file' | 'manifest' | 'key' | 'merchant' | 'data',

@@ -2,14 +2,10 @@
 import { parse } from 'yaml';
 import { z } from 'zod';
 
-const MS_PER_UNIT: Record<string, number> = { s: 1_000, m: 60_000 };
-
-const durationMs = z.string().transform((text) => {
-  const [, count, unit = ''] = /^([0-9]+)([sm])$/.exec(text) ?? [];
-  const ms = Number(count) * (MS_PER_UNIT[unit] ?? Number.NaN);
-  if (Number.isNaN(ms)) throw new Error(`docker-compose.yml: ${text} is no duration`);
-  return ms;
-});
+const durationMs = z
+  .string()
+  .regex(/^\d+s$/, { error: ({ input }) => `${input} is no duration in seconds` })
+  .transform((text) => Number.parseInt(text, 10) * 1_000);
 
 const healthcheck = z
   .object({

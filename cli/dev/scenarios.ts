@@ -1,4 +1,5 @@
 /** The scenarios of `payments trigger` and `payments seed`: lists of requests. */
+import { type CardBehaviour, TEST_CARDS } from '../../providers/simulator/test-cards.ts';
 
 export type Step = {
   name: string;
@@ -27,27 +28,19 @@ type Scenario = {
   steps(amount: number): Step[];
 };
 
-const APPROVED = '4242424242424242';
-const AUTHENTICATE = '4000000000003220';
 const DECLINED = '4000000000000002';
-const RESPONSE_LOST = '4000000000004236';
-const EXPIRES = '4000000000004277';
-const REFUND_FAILS = '4000000000004285';
-const REFUNDED_ELSEWHERE = '4000000000004293';
-const CAPTURED_ELSEWHERE = '4000000000004335';
-const VOIDED_ELSEWHERE = '4000000000004343';
-const DISPUTED = '4000000000004301';
-const DISPUTE_WON = '4000000000004319';
-const DISPUTE_LOST = '4000000000004327';
-
 const ASKING = { authentication: { returnUrl: 'https://shop.example/back' } };
 const CARD = { holderName: 'Ada Lovelace', cvv: '123', expiryMonth: '12', expiryYear: '2030' };
+
+/** Of the first card that behaves so; without a behaviour, of one that is approved. */
+const numberOf = (behaviour?: CardBehaviour) =>
+  TEST_CARDS.find((one) => one.behaviour === behaviour)?.number;
 
 const create = (
   name: string,
   amount: number,
   captureNow: boolean,
-  number = APPROVED,
+  behaviour?: CardBehaviour,
   more: object = {},
 ): Step => ({
   name,
@@ -58,7 +51,7 @@ const create = (
     amount,
     currency: 'USD',
     captureNow,
-    paymentMethod: { type: 'CARD', card: { number, ...CARD, ...more } },
+    paymentMethod: { type: 'CARD', card: { number: numberOf(behaviour), ...CARD, ...more } },
   },
 });
 
@@ -77,8 +70,8 @@ const readUntil = (name: string, until: NonNullable<Step['until']>): Step => {
 };
 const rejected = (step: Step): Step => ({ ...step, expected: 422 });
 
-const disputed = (amount: number, number: string, status: string): Step[] => [
-  create('sale', amount, true, number),
+const disputed = (amount: number, card: CardBehaviour, status: string): Step[] => [
+  create('sale', amount, true, card),
   readUntil('dispute', ({ disputes = [] }) => disputes.some((one) => one.status === status)),
 ];
 
@@ -109,12 +102,12 @@ export const SCENARIOS = {
     change('refund'),
   ]),
   decline: scenario('a card that the provider declines: 402', (amount) => [
-    { ...create('declined', amount, false, DECLINED), expected: 402 },
+    { ...create('declined', amount, false, undefined, { number: DECLINED }), expected: 402 },
   ]),
   unknown: scenario(
     'the provider acts and its response is lost: 503, then the outcome that recovery found',
     (amount) => [
-      { ...create('response lost', amount, false, RESPONSE_LOST), expected: 503 },
+      { ...create('response lost', amount, false, 'ANSWER_LOST'), expected: 503 },
       readUntil('get', ({ status }) => status !== 'PENDING'),
     ],
   ),
@@ -131,7 +124,7 @@ export const SCENARIOS = {
   authentication: simulated(
     'a card that needs the shopper: 202, the shopper authenticates, AUTHORIZED',
     (amount) => [
-      { ...create('authorize', amount, false, AUTHENTICATE, ASKING), expected: 202 },
+      { ...create('authorize', amount, false, 'AUTHENTICATE', ASKING), expected: 202 },
       { name: 'authenticate', method: 'POST', path: '{page}/authenticate', expected: 303 },
       readUntil('authorized', ({ status }) => status === 'AUTHORIZED'),
     ],
@@ -139,27 +132,27 @@ export const SCENARIOS = {
   'authorization-expired': simulated(
     'the authorization runs out: VOIDED, and it can be captured no more',
     (amount) => [
-      create('authorize', amount, false, EXPIRES),
+      create('authorize', amount, false, 'AUTHORIZATION_EXPIRES'),
       readUntil('expired', ({ status }) => status === 'VOIDED'),
       rejected(change('capture')),
     ],
   ),
   'refund-failed': simulated('a refund bounces after it was approved: CAPTURED again', (amount) => [
-    create('sale', amount, true, REFUND_FAILS),
+    create('sale', amount, true, 'REFUND_FAILS'),
     change('refund'),
     readUntil('bounced', ({ status }) => status === 'CAPTURED'),
   ]),
   'refund-observed': simulated(
     'a refund that was made elsewhere, 1.00 at most, is seen',
     (amount) => [
-      create('sale', amount, true, REFUNDED_ELSEWHERE),
+      create('sale', amount, true, 'REFUNDED_ELSEWHERE'),
       readUntil('observed', ({ refundedAmount = 0 }) => refundedAmount > 0),
     ],
   ),
   'capture-observed': simulated(
     'a capture that was made elsewhere, 1.00 at most, is seen: CAPTURED, and it can be voided no more',
     (amount) => [
-      create('authorize', amount, false, CAPTURED_ELSEWHERE),
+      create('authorize', amount, false, 'CAPTURED_ELSEWHERE'),
       readUntil('observed', ({ status }) => status === 'CAPTURED'),
       rejected(change('void')),
     ],
@@ -167,22 +160,22 @@ export const SCENARIOS = {
   'void-observed': simulated(
     'a cancel that was made elsewhere is seen: VOIDED, and it can be captured no more',
     (amount) => [
-      create('authorize', amount, false, VOIDED_ELSEWHERE),
+      create('authorize', amount, false, 'VOIDED_ELSEWHERE'),
       readUntil('observed', ({ status }) => status === 'VOIDED'),
       rejected(change('capture')),
     ],
   ),
   dispute: simulated(
     'the cardholder disputes it: no refund while the dispute is open',
-    (amount) => [...disputed(amount, DISPUTED, 'OPEN'), rejected(change('refund'))],
+    (amount) => [...disputed(amount, 'DISPUTED', 'OPEN'), rejected(change('refund'))],
   ),
   'dispute-won': simulated('a dispute that the merchant wins, then a refund', (amount) => [
-    ...disputed(amount, DISPUTE_WON, 'WON'),
+    ...disputed(amount, 'DISPUTE_WON', 'WON'),
     change('refund'),
   ]),
   'dispute-lost': simulated(
     'a dispute that the merchant loses: nothing is left to refund',
-    (amount) => [...disputed(amount, DISPUTE_LOST, 'LOST'), rejected(change('refund'))],
+    (amount) => [...disputed(amount, 'DISPUTE_LOST', 'LOST'), rejected(change('refund'))],
   ),
 };
 

@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { type Client, openClient, rejectionLine } from '../client.ts';
 import { type Format, formatOption, verb } from '../options.ts';
 import { CommandFailed, print, printJson } from '../output.ts';
-import { startProgress } from '../progress.ts';
+import { startProgress } from '../streams.ts';
 import { SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
 
 /** More at once would only wait longer for the disk. */

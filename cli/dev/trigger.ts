@@ -1,12 +1,95 @@
-/** `payments trigger <scenario>`: runs a scenario and prints each request as curl, its response and its events. */
+/**
+ * `payments trigger <scenario>`: runs a scenario and prints each request as curl, its response and its events;
+ * `payments cards`: the numbers that the simulated provider knows (gaps §13).
+ */
 import { setTimeout } from 'node:timers/promises';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+import { PaymentRequest } from '../../command-api/request/schemas.ts';
+import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
 import { orElse } from '../../shared/runtime/error-text.ts';
 import { type Client, openClient, rejectionLine } from '../client.ts';
 import { type Format, formatOption, verb } from '../options.ts';
-import { CommandFailed, money, note, print, printJson, quoted, styled } from '../output.ts';
-import { withOverrides } from './overrides.ts';
+import { CommandFailed, money, note, print, printJson, quoted, styled, table } from '../output.ts';
 import { SCENARIO_NAMES, SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
+
+const cardsTable = table<(typeof TEST_CARDS)[number]>({
+  NUMBER: ({ number }) => number,
+  TOKEN: ({ token = '' }) => token,
+  OUTCOME: ({ outcome }) => outcome,
+  'FAILURE CODE': ({ failureCode = '' }) => failureCode,
+});
+
+const printCards = ({ format }: { format: Format }): void => {
+  if (format === 'json') printJson(TEST_CARDS.map(({ behaviour: _, ...shown }) => shown));
+  else print(...cardsTable(TEST_CARDS));
+};
+
+export const cardsCommand = (): Command =>
+  verb('cards', 'payments cards --format json')
+    .description('Lists the test cards of the simulated provider and what each of them does.')
+    .addOption(formatOption())
+    .action(printCards);
+
+type Json = Record<string, unknown>;
+
+const wrong = (message: string): CommandFailed => new CommandFailed(message, 2);
+
+const withoutOptional = (schema: z.core.$ZodType): z.core.$ZodType =>
+  schema instanceof z.ZodOptional ? withoutOptional(schema.unwrap()) : schema;
+
+const namesIn = (path: string): string[] => path.replace(/\[(\d+)\]/g, '.$1').split('.');
+
+/** A union has the fields of all its forms. */
+const fieldOf = (schema: z.core.$ZodType, name: string): z.core.$ZodType | undefined => {
+  if (schema instanceof z.ZodUnion)
+    return schema.options.map((form) => fieldOf(form, name)).find((field) => field !== undefined);
+  if (schema instanceof z.ZodObject && Object.hasOwn(schema.shape, name)) return schema.shape[name];
+  return schema instanceof z.ZodArray && /^\d{1,3}$/.test(name) ? schema.element : undefined;
+};
+
+const schemaAt = (path: string): z.core.$ZodType | undefined => {
+  let schema: z.core.$ZodType | undefined = PaymentRequest;
+  for (const step of namesIn(path)) schema = schema && fieldOf(withoutOptional(schema), step);
+  return schema && withoutOptional(schema);
+};
+
+const put = (target: Json, [step = '', ...rest]: string[], value: unknown): void => {
+  if (rest.length === 0) target[step] = value;
+  else {
+    const inner = target[step] ?? (/^\d+$/.test(rest[0] ?? '') ? [] : {});
+    if (typeof inner !== 'object')
+      throw wrong(`--set: ${step} already has a value, so it cannot hold fields`);
+    target[step] = inner;
+    put(inner as Json, rest, value);
+  }
+};
+
+const KNOWN_CARDS: ReadonlySet<unknown> = new Set(TEST_CARDS.map(({ number }) => number));
+
+const checkCard = (body: Json): void => {
+  const number: unknown = Object(Object(body.paymentMethod).card).number;
+  if (number === undefined || KNOWN_CARDS.has(number)) return;
+  throw wrong('--set: only test cards are allowed here; list them with: payments cards');
+};
+
+/** A copy of a create request with the overrides in it. Throws CommandFailed with exit code 2. */
+export const withOverrides = (body: Json, overrides: readonly string[]): Json => {
+  const changed = structuredClone(body);
+  for (const override of overrides) {
+    const [, path = '', text = ''] = /^([^=]+)=(.*)$/s.exec(override) ?? [];
+    if (path === '')
+      throw wrong('--set: the override must be path=value, such as consumer.email=a@b.example');
+    const schema = schemaAt(path);
+    if (schema === undefined)
+      throw wrong(`--set: a payment request has no field ${path}; see docs/interface.md`);
+    // A text field takes the text; any other field takes JSON, so that 5 is a number.
+    const isText = schema instanceof z.ZodString || schema instanceof z.ZodEnum;
+    put(changed, namesIn(path), isText ? text : orElse(text, () => JSON.parse(text)));
+  }
+  checkCard(changed);
+  return changed;
+};
 
 type TriggerOptions = { amount: number; set: string[]; format: Format };
 

@@ -8,10 +8,10 @@ import { COMMAND_ROUTES } from '../../command-api/routes.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import { PROJECTOR_ROUTES } from '../../projector/routes.ts';
 import { QUERY_ROUTES } from '../../query-api/routes.ts';
+import { isOfMerchants } from '../../shared/http/auth/tokens.ts';
 import { ErrorBody } from '../../shared/http/payment-schemas.ts';
-import type { AnyRoute, ResponseForm } from '../../shared/http/route.ts';
-import { ROUTES, type RouteId, SIGNED } from '../../shared/http/route-table.ts';
-import { isForMerchants, standardResponses } from './standard-responses.ts';
+import type { AnyRoute, RequestForm, ResponseForm } from '../../shared/http/route.ts';
+import { ROUTES, type RouteId, type RoutePlace, SIGNED } from '../../shared/http/route-table.ts';
 
 export type Part = Record<string, unknown>;
 
@@ -33,7 +33,6 @@ export const BOUND: Readonly<Record<RouteId, Omit<AnyRoute<never>, 'handle'>>> =
 
 const JSON_TYPE = 'application/json';
 const LICENSE = { name: 'MIT', identifier: 'MIT' };
-const TOKEN = 'On a local service `npx payments token` prints one.';
 
 type Tag = 'Payments' | 'Webhooks' | 'Audit' | 'Operations';
 
@@ -49,6 +48,18 @@ const COMPONENTS: Record<'parameters' | 'headers', Record<string, Part>> = texts
 );
 
 const FIELDS: Record<string, string | Record<string, string>> = textsOf('fields.yaml');
+
+type Responses = Record<number, ResponseForm>;
+
+const {
+  base: BASE,
+  securitySchemes: SECURITY_SCHEMES,
+  responses: SHARED,
+}: {
+  base: Part;
+  securitySchemes: Part;
+  responses: Record<'merchants' | 'others', Responses>;
+} = textsOf('documents.yaml');
 
 /** The bodies in which a `null` counts as absent (gaps §3), but as an amount; no response has these schemas. */
 const WITH_NULLS =
@@ -147,6 +158,47 @@ const responseOf = (status: number, response: ResponseForm, recordings: Recordin
   };
 };
 
+/** Their document shows each of their responses; of other routes there is one example. */
+export const isForMerchants = ({ scope }: RoutePlace): boolean =>
+  scope !== SIGNED && isOfMerchants(scope);
+
+const forbidden = (place: RoutePlace, { person, allMerchants }: RequestForm): string => {
+  const of = allMerchants ? 'one' : isForMerchants(place) && 'no single';
+  return `The token lacks the scope${person ? ' or a `sub`' : ''}${of ? `, or is for ${of} merchant` : ''}.`;
+};
+
+const malformed = (place: RoutePlace): string => {
+  if (isForMerchants(place)) return 'The request is malformed; `details` name what is wrong.';
+  return place.method === 'GET'
+    ? 'A parameter is malformed, or not known.'
+    : 'The paymentId or the body is malformed.';
+};
+
+export const mayBeTooLarge = ({ method, path }: RoutePlace, form: RequestForm): boolean =>
+  (method === 'POST' || method === 'PATCH') &&
+  (form.body !== undefined || path.includes(':paymentId'));
+
+/** The responses that routes share. */
+const standardResponses = (place: RoutePlace, form: RequestForm): Responses => {
+  const tooLarge: Responses = mayBeTooLarge(place, form)
+    ? { 413: { description: 'The body is above 64 KiB.' } }
+    : {};
+  if (place.scope === SIGNED) return tooLarge;
+  const thing = form.paymentId === undefined ? 'webhook endpoint' : 'payment';
+  const missing = isForMerchants(place)
+    ? `The merchant has no such ${thing}.`
+    : `No such ${thing} to be seen.`;
+  return {
+    ...SHARED[isForMerchants(place) ? 'merchants' : 'others'],
+    403: { description: forbidden(place, form) },
+    ...((form.query ?? form.paymentId ?? form.read) !== undefined && {
+      400: { description: malformed(place) },
+    }),
+    ...((form.paymentId ?? form.endpointId) !== undefined && { 404: { description: missing } }),
+    ...tooLarge,
+  };
+};
+
 const responsesOf = (id: RouteId, recordings: Recording[]): Part => {
   const { request, responses: own } = BOUND[id];
   const responses = { ...standardResponses(ROUTES[id], request), ...own };
@@ -234,15 +286,12 @@ export const documentOf = (form: DocumentForm, recordings: Recording[]): Part =>
   return {
     openapi: '3.1.0',
     info: { title, description, version: manifest.version, license: LICENSE },
-    servers: [{ url: '/', description: 'The service that serves this page' }],
-    security: [{ bearer: [] }],
+    ...BASE,
     tags: Object.entries(tags).map(([name, what]) => ({ name, description: what })),
     paths,
     ...sent,
     components: {
-      securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: TOKEN },
-      },
+      securitySchemes: SECURITY_SCHEMES,
       ...componentsOf({ ...paths, ...sent }, { ...COMPONENTS, schemas }),
     },
   };

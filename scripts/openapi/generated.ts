@@ -1,3 +1,5 @@
+/** The API documents with their messages to webhook endpoints (docs/webhooks.md), and the page of errors. */
+import { z } from 'zod';
 import {
   anchorOf,
   ERROR_CODES,
@@ -7,11 +9,52 @@ import {
   PAYMENT_FAILED,
   statusOf,
 } from '../../shared/http/errors.ts';
+import { PaymentResponse } from '../../shared/http/payment-schemas.ts';
 import { FAILURE_CODES } from '../../shared/payment/fields.ts';
-import { type DocumentForm, documentOf, textsOf } from './document.ts';
+import { DISABLED_TYPE, SUBSCRIBABLE_TYPES, TEST_TYPE } from '../../webhooks/message.ts';
+import { type DocumentForm, documentOf, type Part, textsOf } from './document.ts';
 import { AUDIT_RUNS, MERCHANT_RUNS } from './record.ts';
 import { recordRuns } from './run.ts';
-import { webhooksIn } from './webhooks.ts';
+
+const messageSchema = (types: readonly string[], data: Record<string, z.ZodType>) =>
+  z.object({
+    type: z.enum(types),
+    timestamp: z.string().meta({ format: 'date-time' }),
+    data: z.object({ eventId: z.uuid(), ...data }),
+  });
+
+const PaymentMessage = messageSchema(
+  SUBSCRIBABLE_TYPES.filter((type) => type !== DISABLED_TYPE),
+  { revision: z.int().min(0), payment: PaymentResponse },
+).meta({ id: 'PaymentMessage' });
+
+const EndpointMessage = messageSchema([TEST_TYPE, DISABLED_TYPE], {
+  endpointId: z.string(),
+  reason: z.enum(['REQUESTED', 'GONE', 'UNREACHABLE']).optional(),
+}).meta({ id: 'EndpointMessage' });
+
+const { parameters, responses } = textsOf('documents.yaml').webhook;
+
+/** The webhooks by their names in the document; `schemaOf` returns the reference to a schema. */
+const webhooksIn = (schemaOf: (schema: z.ZodType) => Part) => {
+  const webhook = (summary: string, schema: z.ZodType) => ({
+    post: {
+      tags: ['Webhooks'],
+      summary,
+      security: [],
+      parameters,
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: schemaOf(schema) } },
+      },
+      responses,
+    },
+  });
+  return {
+    paymentMessage: webhook('What happened to a payment', PaymentMessage),
+    endpointMessage: webhook('A test, or the end of another endpoint', EndpointMessage),
+  };
+};
 
 const FORMS: Record<'merchant' | 'auditor', DocumentForm> = textsOf('documents.yaml');
 const MERCHANT = { ...FORMS.merchant, webhooks: webhooksIn };

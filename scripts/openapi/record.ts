@@ -3,9 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { ROUTES, type RouteId } from '../../shared/http/route-table.ts';
-import { BOUND } from './document.ts';
+import { BOUND, isForMerchants, mayBeTooLarge } from './document.ts';
 import { limitedMerchant, type Run, type Step, type Target } from './run.ts';
-import { isForMerchants, mayBeTooLarge } from './standard-responses.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 

@@ -15,9 +15,8 @@ import type { ReadModels } from '../../shared/read-models/port.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { SECRET_ALGORITHM } from '../../shared/runtime/settings/table.ts';
-import type { Recording } from './document.ts';
+import { isForMerchants, type Recording } from './document.ts';
 import { stabilizer } from './stable.ts';
-import { isForMerchants } from './standard-responses.ts';
 
 const SECRET = 'the secret that the examples of the documents are signed with';
 const SECRETS = { JWT_SECRET: SECRET, IDEMPOTENCY_SECRET: SECRET, WEBHOOK_SECRET: SECRET };

@@ -22,6 +22,7 @@ const MEANINGS: Partial<Record<MessageType, string>> = read('meanings.yaml');
 /** Without messages; `topicConfiguration` belongs into the bindings. */
 const DOCUMENT: {
   channels: Record<Topic, { description: string; topicConfiguration: object }>;
+  components: { schemas: { Headers: { properties: object } } };
 } & Record<string, unknown> = read('asyncapi.yaml');
 
 const meaningOf = (type: MessageType): string => {
@@ -79,9 +80,10 @@ const channelOf = (topic: Topic, types: readonly MessageType[]) => {
 };
 
 const types = Object.keys(MESSAGE_VERSIONS) as MessageType[];
-const HEADERS = Object.keys(envelope.shape)
-  .filter((name) => name !== 'data' && name !== 'datacontenttype')
-  .map((name) => [`ce_${name}`, { type: 'string' }]);
+const { Headers } = DOCUMENT.components.schemas;
+for (const name of Object.keys(envelope.shape))
+  if (name !== 'data' && name !== 'datacontenttype')
+    Object.assign(Headers.properties, { [`ce_${name}`]: { type: 'string' } });
 
 const asyncApi = (): object => ({
   ...DOCUMENT,
@@ -92,17 +94,7 @@ const asyncApi = (): object => ({
   },
   components: {
     messages: Object.fromEntries(types.map((type) => [type, messageOf(type)])),
-    schemas: {
-      Headers: {
-        type: 'object',
-        description: 'The attributes of the CloudEvent once more, percent-encoded.',
-        required: ['content-type', 'ce_specversion', 'ce_id', 'ce_source', 'ce_type'],
-        properties: {
-          'content-type': { const: 'application/cloudevents+json' },
-          ...Object.fromEntries(HEADERS),
-        },
-      },
-    },
+    schemas: { Headers },
   },
 });
 

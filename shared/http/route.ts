@@ -67,7 +67,7 @@ export type ResponseForm = {
   unrecorded?: true;
 };
 
-/** `responses` are its own alone; scripts/openapi/standard-responses.ts has the others. */
+/** `responses` are its own alone; scripts/openapi/document.ts has the others. */
 export type Route<Deps, F extends RequestForm = RequestForm> = {
   request: F;
   responses: Readonly<Record<number, ResponseForm>>;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { readHeadFile, readSealingKey } from '../../audit/seals/key.ts';
 import { publicKeyOf } from '../../audit/seals/seals.ts';
-import { verifyFile } from '../../cli/verify-file.ts';
+import { verifyFile } from '../../cli/export-file.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { LogMisfit } from '../../shared/subscription/errors.ts';

@@ -25,7 +25,7 @@ import { type OpenedSealer, openSealer } from '../../audit/seals/open.ts';
 import { rotateSealingKey } from '../../audit/seals/rotate.ts';
 import { makeRotation, makeSeal, publicKeyOf } from '../../audit/seals/seals.ts';
 import { appendSeal, headToSeal, sealsOf } from '../../audit/seals/stored-seals.ts';
-import { verifyFile } from '../../cli/verify-file.ts';
+import { verifyFile } from '../../cli/export-file.ts';
 import { newThread } from '../../embedded/jobs.ts';
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';

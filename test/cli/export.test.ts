@@ -16,9 +16,8 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { withManifest } from '../../audit/export.ts';
 import { readExportLine } from '../../audit/export-lines.ts';
 import { openFileSource } from '../../cli/events-of-file.ts';
-import { manifestFileOf } from '../../cli/export-file.ts';
-import { verifyFile } from '../../cli/verify-file.ts';
-import { writeExport } from '../../cli/write-export.ts';
+import { writeExport } from '../../cli/export.ts';
+import { manifestFileOf, verifyFile } from '../../cli/export-file.ts';
 import { runCli } from '../support/cli.ts';
 import {
   exportLog,

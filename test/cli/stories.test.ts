@@ -1,8 +1,8 @@
 /** `payments trigger`, `seed` and `docs` as a developer types them, against a running service. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { withOverrides } from '../../cli/dev/overrides.ts';
 import { SCENARIO_NAMES } from '../../cli/dev/scenarios.ts';
+import { withOverrides } from '../../cli/dev/trigger.ts';
 import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
 import { runCli } from '../support/cli.ts';
 import { httpServer } from '../support/faulty-server.ts';

@@ -11,7 +11,7 @@ import { type Export, exportOfLog, headersOf, withManifest } from '../../audit/e
 import { createMerchantLookup } from '../../audit/merchants.ts';
 import type { HeadFile } from '../../audit/seals/seals.ts';
 import { type KeptHead, verifyLog } from '../../audit/verification.ts';
-import { writeExport } from '../../cli/write-export.ts';
+import { writeExport } from '../../cli/export.ts';
 import { newThread } from '../../embedded/jobs.ts';
 import { GENESIS_HASH, hashOf, linkLog, logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';

@@ -79,7 +79,7 @@ const isElsewhere = (hosts: readonly string[]): boolean =>
     .map((host) => host.replace(/:\d+$/, ''))
     .every((host) => LOOPBACK.test(host) || host.startsWith('%2F'));
 
-export const hostsOf = (url: string): string[] =>
+const hostsOf = (url: string): string[] =>
   (url.replace(/^[a-z+]+:\/\/(?:[^/?#]*@)?/i, '').split(/[/?#]/)[0] ?? '').split(',');
 
 const parameterOf = (url: string, ...names: string[]): string | undefined => {
