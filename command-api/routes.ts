@@ -115,7 +115,7 @@ const PAYMENT_ROUTES = {
       return respondInBudget(api, reply, {
         command: 'create',
         budget,
-        steps: createPayment(api.commands, { sender, request, key, budget }),
+        run: (reach) => createPayment(api.commands, { sender, request, key, budget, reach }),
         earlier: () => earlierCreate(api.commands, sender, key),
       });
     },
@@ -224,7 +224,7 @@ const changeFor = async (
   return respondInBudget(api, reply, {
     command: kind,
     budget,
-    steps: changePayment(api.commands, sent),
+    run: (reach) => changePayment(api.commands, { ...sent, reach }),
     earlier: () => earlierChange(api.commands, sent),
   });
 };

@@ -9,7 +9,6 @@ import type { Budget } from '../../shared/http/request-budget.ts';
 import {
   createOf,
   isOtherProvider,
-  type OperationKind,
   type PaymentState,
   type ResolutionRequest,
   unconfirmedOperations,
@@ -17,6 +16,7 @@ import {
 } from '../../shared/payment/state.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { StartTimer } from '../../shared/runtime/back-off.ts';
+import type { ListedOperation } from '../back-office/by-hand/contract.ts';
 import { type InFlight, intentTimeOf, waitForInFlight } from '../in-flight.ts';
 import type { LoadedPayment, PaymentLog } from '../payment-log.ts';
 import { type AskDeps, confirmByAsking, resolveByAsking } from './ask.ts';
@@ -27,29 +27,11 @@ import {
   type Scheduled,
 } from './retry-schedule.ts';
 
-/** UNCONFIRMED: resolved by hand. CONTRADICTED: the provider says other than the log (ADR-0099). */
-export const OPERATION_STATES = ['UNRESOLVED', 'UNCONFIRMED', 'CONTRADICTED'] as const;
-
-/** As operators see it: `amountMinor` is the name in their responses. */
-type KnownOperation = {
-  paymentId: string;
-  merchantId: string;
-  state: (typeof OPERATION_STATES)[number];
-  operation: OperationKind;
-  operationId: string;
-  amountMinor: number;
-  currency: string;
-  since: string;
-  /** Another provider was sent it than the one that is set: it is not asked. */
-  otherProvider?: string | undefined;
+/** `nextAttemptAt`: null while an attempt waits for its turn, and where another process asks. */
+export type UnresolvedOperation = Omit<ListedOperation, 'request'> & {
   request?: ResolutionRequest | undefined;
 };
-
-export type UnresolvedOperation = KnownOperation & {
-  attempts: number;
-  /** Null while an attempt waits for its turn, and where another process asks. */
-  nextAttemptAt: string | null;
-};
+type KnownOperation = Omit<UnresolvedOperation, 'attempts' | 'nextAttemptAt'>;
 
 const STILL = {
   UNRESOLVED: 'the outcome is still unknown',
