@@ -255,7 +255,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
     return tail;
   };
   const watchAuthorizations = (startTimer?: StartTimer): void => {
-    old ??= watchOldAuthorizations({ deps: commands, readModels, startTimer });
+    old ??= watchOldAuthorizations(commands, readModels, startTimer);
   };
   /** What new requests rest on as well, so it goes on while they are served. */
   const endAsking = (): void => {
