@@ -18,7 +18,7 @@ import { BudgetSpent } from '../shared/http/request-budget.ts';
 import { registerRoutes } from '../shared/http/route.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
 import type { MerchantRules } from '../shared/payment/commands.ts';
-import { type KeyDocument, openKeyDocument } from '../shared/read-models/key-document.ts';
+import { openKeyDocument } from '../shared/read-models/key-document.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { StartTimer } from '../shared/runtime/back-off.ts';
 import { type Config, merchantRules } from '../shared/runtime/config.ts';
@@ -37,9 +37,8 @@ import {
   type ProviderAhead,
 } from './back-office/provider-ahead/provider-ahead.ts';
 import { providerAgrees, stillDiffers } from './back-office/reconcile/reconcile-payment.ts';
-import { openReconciling } from './back-office/reconcile/reconciling.ts';
+import { openReconciling, openTurns } from './back-office/reconcile/reconciling.ts';
 import type { ReconcilePaymentDeps } from './back-office/reconcile/routes.ts';
-import { openTurns } from './back-office/reconcile/turn.ts';
 import type { CommandDeps } from './deps.ts';
 import { createInFlight } from './in-flight.ts';
 import { watchAttention, watchMetrics } from './metrics.ts';
@@ -63,7 +62,7 @@ export type CommandSideOptions = {
     Pick<ReadModelsReader, 'search'>;
   identities: Identities;
   webhooks: Omit<WebhookDeps['webhooks'], 'store'>;
-  documents: Documents;
+  documents: Awaited<ReturnType<typeof openDocuments>>;
   provider: Provider;
   metrics: Metrics;
   log: Log;
@@ -72,12 +71,8 @@ export type CommandSideOptions = {
   unresolvedAfterMs?: number | undefined;
 };
 
-type Documents = Record<'relay' | 'verification' | 'reconciliation' | 'turn', KeyDocument>;
-
 /** What the projector and the checks of the whole log keep outside the log. */
-export const openDocuments = async (
-  place: Parameters<typeof openKeyDocument>[0],
-): Promise<Documents> => ({
+export const openDocuments = async (place: Parameters<typeof openKeyDocument>[0]) => ({
   relay: await openKeyDocument(place, 'relay-checkpoint'),
   verification: await openKeyDocument(place, 'log-verification'),
   reconciliation: await openKeyDocument(place, 'reconciliation'),
@@ -204,13 +199,6 @@ const openParts = (options: CommandSideOptions) => {
 
 type Parts = ReturnType<typeof openParts>;
 
-const providerSaid =
-  (commands: CommandDeps) =>
-  async (paymentId: string): Promise<boolean> => {
-    const found = await askAbout(commands, paymentId);
-    return found !== 'unknown' && found !== 'at other provider';
-  };
-
 const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): void => {
   const { config, store, readModels, providerAhead, commands, attention, stopping, log } = parts;
   const { reconciling, webhooks, metrics } = parts;
@@ -225,7 +213,13 @@ const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): voi
     reconcile: reconciling.compare,
     streams: createStreams(app),
     service: async () => serviceSettings(config, await metrics.troubles()),
-    stripeNotices: stripeNoticesOf(config, { ...commands, askAbout: providerSaid(commands) }),
+    stripeNotices: stripeNoticesOf(config, {
+      ...commands,
+      askAbout: async (paymentId) => {
+        const found = await askAbout(commands, paymentId);
+        return found !== 'unknown' && found !== 'at other provider';
+      },
+    }),
     webhooks: { ...webhooks, deliveries: readableDeliveries(webhooks.deliveries), store },
     attention: (merchantId) => attentionItems(attention, merchantId),
     requestBudgetMs: config.requestBudgetMs,

@@ -18,7 +18,7 @@ import type { CreateCommand } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
 import { createOf } from '../shared/payment/state.ts';
 import type { CommandDeps } from './deps.ts';
-import { claimReference, stillClaims } from './merchant-reference.ts';
+import { claimReference } from './merchant-reference.ts';
 import { nothingUnderKey, type OperationRequest, operate } from './operate.ts';
 import { responseUnlessFenced } from './recovery/contradiction.ts';
 import { findCreate, type NextCreate, respondOrBegin } from './repeats.ts';
@@ -139,8 +139,7 @@ const createUnique = async (
   if (decision.kind === 'refused') return rejection(decision.code, decision.details);
   const claimed = await claimReference(deps, request, command, reference);
   if ('response' in claimed) return claimed.response;
-  const mayGoOn = () => stillClaims(deps, command, reference, claimed.claimId);
-  return operate(deps, { ...request, mayGoOn });
+  return operate(deps, { ...request, mayGoOn: claimed.stands });
 };
 
 const shownCardOf = (card: CardInput): ShownCard => {

@@ -125,13 +125,8 @@ const compare = async (comparing: Comparing): Promise<Compared> => {
   return { acknowledged, ahead: undefined, isLevel };
 };
 
-const note = (comparing: Comparing, { ahead, isLevel, acknowledged }: Compared): void => {
-  const { ahead: before, logger, hasCompared } = comparing;
-  if (acknowledged.stored instanceof ControlNotWhole && (!hasCompared || before === undefined))
-    logger.error(
-      {},
-      `nothing can be acknowledged of the provider's ledger: ${acknowledged.stored.message}`,
-    );
+const note = (comparing: Comparing, { ahead, isLevel }: Compared): void => {
+  const { ahead: before, logger } = comparing;
   const since = before?.since ?? new Date().toISOString();
   comparing.ahead = ahead && { ...ahead, since };
   comparing.isLevel = isLevel;
