@@ -17,7 +17,6 @@ import type { Identities } from '../shared/http/idempotency.ts';
 import { BudgetSpent } from '../shared/http/request-budget.ts';
 import { registerRoutes } from '../shared/http/route.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
-import type { MerchantRules } from '../shared/payment/commands.ts';
 import { openKeyDocument } from '../shared/read-models/key-document.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { StartTimer } from '../shared/runtime/back-off.ts';
@@ -90,17 +89,6 @@ const STOP_MS_MIN = 200;
 /** Below the 8 s after which connections are cut (shared/http/server/health.ts). */
 const RESPONSES_MS_MAX = 7_000;
 
-const rulesOf =
-  (config: Config) =>
-  (merchantId: string): MerchantRules => {
-    const { maxAmount, acceptedBrands, merchantReference } = merchantRules(config, merchantId);
-    return {
-      maxAmount: maxAmount,
-      acceptedBrands,
-      uniqueReferences: merchantReference === 'unique',
-    };
-  };
-
 const openProvider = ({ config, provider, metrics, log: logger }: CommandSideOptions) => {
   // An alert on the increase of a counter that begins at 1 would miss the first rejection.
   for (const reason of REJECTIONS) metrics.providerRejections.inc({ reason }, 0);
@@ -152,20 +140,25 @@ const createDeps = (
       givesNotices: givesNotices(config),
     }),
     providers: names,
-    rulesOf: rulesOf(config),
+    rulesOf: (merchantId) => {
+      const { maxAmount, acceptedBrands, merchantReference } = merchantRules(config, merchantId);
+      return { maxAmount, acceptedBrands, uniqueReferences: merchantReference === 'unique' };
+    },
     operationsMax: config.maxOperationsPerPayment,
   };
 };
 
-const openReconciliations = (
-  options: CommandSideOptions,
-  commands: CommandDeps,
-  lookElsewhere: ReturnType<typeof openElsewhereLook>['look'],
-) => {
-  const { config, store, readModels, documents, metrics } = options;
-  const { provider, providers, nowMs, logger } = commands;
-  return openReconciling({
-    ...{ store, provider, providers, readModels, nowMs, metrics, logger, lookElsewhere },
+const openParts = (options: CommandSideOptions) => {
+  const { config, store, readModels, documents, metrics, log: logger } = options;
+  const { provider, rejections } = openProvider(options);
+  const providers = config.provider.names;
+  const providerAhead = createProviderAhead({ store, provider, providers, logger });
+  const commands = createDeps(options, provider, providerAhead);
+  const elsewhereLook = openElsewhereLook(commands);
+  const { nowMs } = commands;
+  const reconciling = openReconciling({
+    ...{ store, provider, providers, readModels, nowMs, metrics, logger },
+    lookElsewhere: elsewhereLook.look,
     everyMs: config.reconcileIntervalMs,
     record: openCheckRecord(documents.reconciliation, nowMs),
     turns: openTurns(documents.turn, nowMs),
@@ -175,16 +168,6 @@ const openReconciliations = (
     askAboutUntold: (paymentIds) => askAboutUntold(commands, paymentIds),
     onNeverSent: (difference) => askAboutNeverSent(commands, difference),
   });
-};
-
-const openParts = (options: CommandSideOptions) => {
-  const { config, store, readModels, documents, log: logger } = options;
-  const { provider, rejections } = openProvider(options);
-  const providers = config.provider.names;
-  const providerAhead = createProviderAhead({ store, provider, providers, logger });
-  const commands = createDeps(options, provider, providerAhead);
-  const elsewhereLook = openElsewhereLook(commands);
-  const reconciling = openReconciliations(options, commands, elsewhereLook.look);
   const attention = attentionSources({
     ...{ commands, store, readModels, providerAhead, rejections, elsewhereLook, documents },
     verifyEveryMs: config.verifyEveryMs,

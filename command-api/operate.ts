@@ -52,8 +52,7 @@ export const operate = async (
     const executed = await appendIntent(deps, request);
     if (executed.kind !== 'done') return responseWithoutIntent(deps, request, executed);
     ({ payment } = executed);
-    const carrying = carryOut(deps, request, payment);
-    const carried = await carrying.catch(unknownAfter(deps, payment));
+    const carried = await carryOut(deps, request, payment).catch(unknownAfter(deps, payment));
     ({ payment } = carried);
     // The request goes on with another payment.
     if (carried.response === undefined) request.reach(undefined);

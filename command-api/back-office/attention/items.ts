@@ -4,7 +4,6 @@
  * whole log keep. Nothing else is stored of an item but its acknowledgement.
  */
 import { hash } from 'node:crypto';
-import { z } from 'zod';
 import { type CheckRecord, parseCheckRecord } from '../../../audit/check-record.ts';
 import type { Misconfigured } from '../../../providers/resilience.ts';
 import { logIdOf } from '../../../shared/event-store/chain.ts';
@@ -35,6 +34,7 @@ import type { KeyDocument } from '../../../shared/read-models/key-document.ts';
 import type { ReadModelsReader } from '../../../shared/read-models/port.ts';
 import { onError } from '../../../shared/runtime/error-text.ts';
 import { crockford } from '../../../shared/runtime/ids.ts';
+import { parseCheckpoint } from '../../../topics/checkpoint.ts';
 import {
   merchantsWithEndpoints,
   readableEndpoints,
@@ -108,10 +108,8 @@ const operationItems: Read = async function* (deps, merchantId) {
   }
 };
 
-const relayParked = z.object({
-  parked: z.record(z.string(), z.object({ from: z.int(), reason: z.string(), since: z.string() })),
-});
-const parkedTopicsIn = (text = '{"parked":{}}') => relayParked.parse(JSON.parse(text)).parked;
+const parkedTopicsIn = (text: string | undefined) =>
+  text === undefined ? {} : parseCheckpoint(text).parked;
 
 /** Undefined for an event that can be read, and for a stream that is gone. Throws StoreUnavailable. */
 const unreadableIn = async ({ store }: AttentionDeps, stream: string) => {
