@@ -279,25 +279,17 @@ export const listUnresolved = async (
 ): Promise<UnresolvedOperation[]> => {
   const isTheirs = (one: { merchantId: string }): boolean =>
     merchantId === '*' || merchantId === one.merchantId;
-  const own = deps.unresolved.list().filter(isTheirs);
-  const known = new Set(own.map(({ paymentId }) => paymentId));
+  const found = deps.unresolved.list().filter(isTheirs);
+  const known = new Set(found.map(({ paymentId }) => paymentId));
   // Without the read models it holds only what this process knows.
   const listed = await readModels.unresolved(LISTED_MAX).catch(() => []);
-  const others: UnresolvedOperation[] = [];
   for (const one of listed) {
-    if (isTheirs(one) && !known.has(one.paymentId))
-      others.push(...(await readUnresolved(deps, one.paymentId)));
+    if (!isTheirs(one) || known.has(one.paymentId)) continue;
+    const payment = await deps.paymentLog.load(one.paymentId, 'store').catch(asUnreadable);
+    // Unreadable, it is parked, and `payments parked list` names it.
+    if (payment === undefined || payment instanceof UnreadableStream) continue;
+    for (const operation of knownOperations(payment, deps.inFlight, deps.providers))
+      found.push({ ...operation, attempts: 0, nextAttemptAt: null });
   }
-  return [...own, ...others].sort((a, b) => (a.since < b.since ? -1 : 1)).slice(0, LISTED_MAX);
-};
-
-const readUnresolved = async (
-  { paymentLog, inFlight, providers }: ListingDeps,
-  paymentId: string,
-): Promise<UnresolvedOperation[]> => {
-  const payment = await paymentLog.load(paymentId, 'store').catch(asUnreadable);
-  // Unreadable, it is parked, and `payments parked list` names it.
-  if (payment === undefined || payment instanceof UnreadableStream) return [];
-  const known = knownOperations(payment, inFlight, providers);
-  return known.map((operation) => ({ ...operation, attempts: 0, nextAttemptAt: null }));
+  return found.sort((a, b) => (a.since < b.since ? -1 : 1)).slice(0, LISTED_MAX);
 };
