@@ -19,6 +19,7 @@ type WithEvents = Pick<LoadedPayment, 'events' | 'state'>;
 const IN_FLIGHT_MARGIN_MS = 5_000;
 /** An append may take long; the wait for a turn may take the rest of the margin (provider/resilience.ts). */
 const CALL_BEGINS_WITHIN_MS = 4_000;
+const SAID_EVERY_MS = 60_000;
 /** Above this the operation that was looked at the longest ago is forgotten, and judged by its time. */
 const FIRST_SEEN_MAX = 10_000;
 /** Repeats ask no more often about a payment that waits for its shopper (gaps §21). */
@@ -48,6 +49,18 @@ export const createInFlight = (options: {
 
   /** The shopper's address is a secret of the provider's: it is kept nowhere else. */
   const lookedUp = createBoundedMap<{ atMs: number; url: string | undefined }>(LOOKED_UP_MAX);
+
+  let saidAtMs = Number.NEGATIVE_INFINITY;
+
+  const noteLate = (): void => {
+    metrics.slowAppends.inc();
+    if (performance.now() - saidAtMs < SAID_EVERY_MS) return;
+    saidAtMs = performance.now();
+    logger.warn(
+      {},
+      'the event store took more than 4 s for an intent, so its call to the provider was not begun: nothing was charged. The response is SERVICE_UNAVAILABLE',
+    );
+  };
 
   const see = (operationId: string): number => {
     const seenAtMs = firstSeen.get(operationId) ?? performance.now();
@@ -106,13 +119,8 @@ export const createInFlight = (options: {
     /** The call would begin so late that other processes no longer wait for it. */
     isTooLate: (payment: WithEvents, operation: Operation): boolean => {
       const isLate = sharedStore && ageMsOf(payment, operation) > CALL_BEGINS_WITHIN_MS;
-      if (!isLate) return false;
-      metrics.slowAppends.inc();
-      logger.warn(
-        {},
-        'the event store took more than 4 s for an intent, so its call to the provider was not begun: nothing was charged. The response is SERVICE_UNAVAILABLE',
-      );
-      return true;
+      if (isLate) noteLate();
+      return isLate;
     },
   };
 };
