@@ -3,7 +3,6 @@
  * (repeats.ts), and gives a new operation to operate.ts (gaps §5 to §8).
  */
 
-import { inTurn, type Steps } from '../shared/http/request-budget.ts';
 import { decide } from '../shared/payment/decide.ts';
 import { authorizationOf } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
@@ -14,20 +13,18 @@ import { responseUnlessFenced } from './recovery/contradiction.ts';
 import { findChange, type NextChange, respondOrBegin, type SentChange } from './repeats.ts';
 import { type CommandResponse, rejection } from './responses.ts';
 
-export const changePayment = (deps: CommandDeps, sent: SentChange): Steps<CommandResponse> => {
+export const changePayment = (deps: CommandDeps, sent: SentChange): Promise<CommandResponse> => {
   const find = () => findChange(deps, sent);
   const begin = (next: NextChange) => changeAnew(deps, sent, next);
-  return inTurn(deps.queues, sent.change.paymentId, () =>
-    respondOrBegin(deps, sent.budget, find, begin),
-  );
+  return deps.queues.run(sent.change.paymentId, () => respondOrBegin(deps, sent, find, begin));
 };
 
 /** Undefined if another request was faster. */
-async function* changeAnew(
+const changeAnew = async (
   deps: CommandDeps,
-  { sender, change, key, request, budget }: SentChange,
+  { sender, change, key, request, budget, reach }: SentChange,
   { attempt, payment, freed }: NextChange,
-): Steps<CommandResponse | undefined> {
+): Promise<CommandResponse | undefined> => {
   const { kind, paymentId, amount, reason } = change;
   const { identities, operationsMax, providers } = deps;
   // Derived under a key, with the number of the attempt (gaps §17).
@@ -44,5 +41,5 @@ async function* changeAnew(
     if (barred !== undefined) return barred;
   }
   const call = { kind: CHANGE_KINDS[kind], ...authorizationOf(payment.state) };
-  return yield* operate(deps, { paymentId, command, call, sender, budget });
-}
+  return operate(deps, { paymentId, command, call, sender, budget, reach });
+};

@@ -17,8 +17,7 @@ import type { Identities } from '../shared/http/idempotency.ts';
 import { BudgetSpent } from '../shared/http/request-budget.ts';
 import { registerRoutes } from '../shared/http/route.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
-import type { MerchantRules } from '../shared/payment/commands.ts';
-import { type KeyDocument, openKeyDocument } from '../shared/read-models/key-document.ts';
+import { openKeyDocument } from '../shared/read-models/key-document.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { StartTimer } from '../shared/runtime/back-off.ts';
 import { type Config, merchantRules } from '../shared/runtime/config.ts';
@@ -37,9 +36,8 @@ import {
   type ProviderAhead,
 } from './back-office/provider-ahead/provider-ahead.ts';
 import { providerAgrees, stillDiffers } from './back-office/reconcile/reconcile-payment.ts';
-import { openReconciling } from './back-office/reconcile/reconciling.ts';
+import { openReconciling, openTurns } from './back-office/reconcile/reconciling.ts';
 import type { ReconcilePaymentDeps } from './back-office/reconcile/routes.ts';
-import { openTurns } from './back-office/reconcile/turn.ts';
 import type { CommandDeps } from './deps.ts';
 import { createInFlight } from './in-flight.ts';
 import { watchAttention, watchMetrics } from './metrics.ts';
@@ -63,7 +61,7 @@ export type CommandSideOptions = {
     Pick<ReadModelsReader, 'search'>;
   identities: Identities;
   webhooks: Omit<WebhookDeps['webhooks'], 'store'>;
-  documents: Documents;
+  documents: Awaited<ReturnType<typeof openDocuments>>;
   provider: Provider;
   metrics: Metrics;
   log: Log;
@@ -72,12 +70,8 @@ export type CommandSideOptions = {
   unresolvedAfterMs?: number | undefined;
 };
 
-type Documents = Record<'relay' | 'verification' | 'reconciliation' | 'turn', KeyDocument>;
-
 /** What the projector and the checks of the whole log keep outside the log. */
-export const openDocuments = async (
-  place: Parameters<typeof openKeyDocument>[0],
-): Promise<Documents> => ({
+export const openDocuments = async (place: Parameters<typeof openKeyDocument>[0]) => ({
   relay: await openKeyDocument(place, 'relay-checkpoint'),
   verification: await openKeyDocument(place, 'log-verification'),
   reconciliation: await openKeyDocument(place, 'reconciliation'),
@@ -94,17 +88,6 @@ const STOP_MS_MAX = 7_300;
 const STOP_MS_MIN = 200;
 /** Below the 8 s after which connections are cut (shared/http/server/health.ts). */
 const RESPONSES_MS_MAX = 7_000;
-
-const rulesOf =
-  (config: Config) =>
-  (merchantId: string): MerchantRules => {
-    const { maxAmount, acceptedBrands, merchantReference } = merchantRules(config, merchantId);
-    return {
-      maxAmount: maxAmount,
-      acceptedBrands,
-      uniqueReferences: merchantReference === 'unique',
-    };
-  };
 
 const openProvider = ({ config, provider, metrics, log: logger }: CommandSideOptions) => {
   // An alert on the increase of a counter that begins at 1 would miss the first rejection.
@@ -157,20 +140,25 @@ const createDeps = (
       givesNotices: givesNotices(config),
     }),
     providers: names,
-    rulesOf: rulesOf(config),
+    rulesOf: (merchantId) => {
+      const { maxAmount, acceptedBrands, merchantReference } = merchantRules(config, merchantId);
+      return { maxAmount, acceptedBrands, uniqueReferences: merchantReference === 'unique' };
+    },
     operationsMax: config.maxOperationsPerPayment,
   };
 };
 
-const openReconciliations = (
-  options: CommandSideOptions,
-  commands: CommandDeps,
-  lookElsewhere: ReturnType<typeof openElsewhereLook>['look'],
-) => {
-  const { config, store, readModels, documents, metrics } = options;
-  const { provider, providers, nowMs, logger } = commands;
-  return openReconciling({
-    ...{ store, provider, providers, readModels, nowMs, metrics, logger, lookElsewhere },
+const openParts = (options: CommandSideOptions) => {
+  const { config, store, readModels, documents, metrics, log: logger } = options;
+  const { provider, rejections } = openProvider(options);
+  const providers = config.provider.names;
+  const providerAhead = createProviderAhead({ store, provider, providers, logger });
+  const commands = createDeps(options, provider, providerAhead);
+  const elsewhereLook = openElsewhereLook(commands);
+  const { nowMs } = commands;
+  const reconciling = openReconciling({
+    ...{ store, provider, providers, readModels, nowMs, metrics, logger },
+    lookElsewhere: elsewhereLook.look,
     everyMs: config.reconcileIntervalMs,
     record: openCheckRecord(documents.reconciliation, nowMs),
     turns: openTurns(documents.turn, nowMs),
@@ -180,16 +168,6 @@ const openReconciliations = (
     askAboutUntold: (paymentIds) => askAboutUntold(commands, paymentIds),
     onNeverSent: (difference) => askAboutNeverSent(commands, difference),
   });
-};
-
-const openParts = (options: CommandSideOptions) => {
-  const { config, store, readModels, documents, log: logger } = options;
-  const { provider, rejections } = openProvider(options);
-  const providers = config.provider.names;
-  const providerAhead = createProviderAhead({ store, provider, providers, logger });
-  const commands = createDeps(options, provider, providerAhead);
-  const elsewhereLook = openElsewhereLook(commands);
-  const reconciling = openReconciliations(options, commands, elsewhereLook.look);
   const attention = attentionSources({
     ...{ commands, store, readModels, providerAhead, rejections, elsewhereLook, documents },
     verifyEveryMs: config.verifyEveryMs,
@@ -203,13 +181,6 @@ const openParts = (options: CommandSideOptions) => {
 };
 
 type Parts = ReturnType<typeof openParts>;
-
-const providerSaid =
-  (commands: CommandDeps) =>
-  async (paymentId: string): Promise<boolean> => {
-    const found = await askAbout(commands, paymentId);
-    return found !== 'unknown' && found !== 'at other provider';
-  };
 
 const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): void => {
   const { config, store, readModels, providerAhead, commands, attention, stopping, log } = parts;
@@ -225,7 +196,13 @@ const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): voi
     reconcile: reconciling.compare,
     streams: createStreams(app),
     service: async () => serviceSettings(config, await metrics.troubles()),
-    stripeNotices: stripeNoticesOf(config, { ...commands, askAbout: providerSaid(commands) }),
+    stripeNotices: stripeNoticesOf(config, {
+      ...commands,
+      askAbout: async (paymentId) => {
+        const found = await askAbout(commands, paymentId);
+        return found !== 'unknown' && found !== 'at other provider';
+      },
+    }),
     webhooks: { ...webhooks, deliveries: readableDeliveries(webhooks.deliveries), store },
     attention: (merchantId) => attentionItems(attention, merchantId),
     requestBudgetMs: config.requestBudgetMs,
@@ -255,7 +232,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
     return tail;
   };
   const watchAuthorizations = (startTimer?: StartTimer): void => {
-    old ??= watchOldAuthorizations({ deps: commands, readModels, startTimer });
+    old ??= watchOldAuthorizations(commands, readModels, startTimer);
   };
   /** What new requests rest on as well, so it goes on while they are served. */
   const endAsking = (): void => {

@@ -5,8 +5,7 @@
 
 import type { CallDetails } from '../providers/port.ts';
 import { type Identities, recognisedBy } from '../shared/http/idempotency.ts';
-import type { Sender } from '../shared/http/request.ts';
-import { type Budget, inTurn, type Steps } from '../shared/http/request-budget.ts';
+import type { Begins } from '../shared/http/request-budget.ts';
 import {
   brandOf,
   type CardInput,
@@ -19,7 +18,7 @@ import type { CreateCommand } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
 import { createOf } from '../shared/payment/state.ts';
 import type { CommandDeps } from './deps.ts';
-import { claimReference, stillClaims } from './merchant-reference.ts';
+import { claimReference } from './merchant-reference.ts';
 import { nothingUnderKey, type OperationRequest, operate } from './operate.ts';
 import { responseUnlessFenced } from './recovery/contradiction.ts';
 import { findCreate, type NextCreate, respondOrBegin } from './repeats.ts';
@@ -35,40 +34,36 @@ const isSimulated = ([name = '']: readonly string[]): boolean =>
 type ShownCard = Pick<CreateCommand, 'card' | 'numberBrand'>;
 
 /** The card secret lives in `call`, no longer than the request's command. */
-type Attempt = {
-  sender: Sender;
+type Attempt = Begins & {
   command: Omit<CreateCommand, 'operationId' | 'paymentId' | keyof ShownCard>;
   shown: ShownCard | TokenInput;
   longTexts: readonly LongText[];
   call: CallDetails;
-  budget: Budget;
 };
 
-type SentCreate = {
-  sender: Sender;
-  request: CreateRequest;
-  key: string | undefined;
-  budget: Budget;
-};
+type SentCreate = Begins & { request: CreateRequest; key: string | undefined };
 
-export async function* createPayment(deps: CommandDeps, sent: SentCreate): Steps<CommandResponse> {
+export const createPayment = async (
+  deps: CommandDeps,
+  sent: SentCreate,
+): Promise<CommandResponse> => {
   const { identities, providers } = deps;
   const { authentication } = sent.request;
   if (authentication && isLocal(authentication.returnUrl) && !isSimulated(providers))
     return rejection('INVALID_REQUEST', [RETURN_URL_NOT_PUBLIC]);
-  const { key, budget } = sent;
+  const { key } = sent;
   const attempt = attemptOf(deps, sent);
   const find = () => findCreate(deps, attempt, key);
   const begin = (next: NextCreate) => createNew(deps, attempt, next);
-  const steps = () => respondOrBegin(deps, budget, find, begin);
-  if (key === undefined) return yield* steps();
+  const steps = () => respondOrBegin(deps, sent, find, begin);
+  if (key === undefined) return steps();
   const first = identities.paymentIdOf(attempt.sender.merchantId, key, 1);
-  return yield* inTurn(deps.queues, `create ${first}`, steps);
-}
+  return deps.queues.run(`create ${first}`, steps);
+};
 
 const attemptOf = (
   { identities, providers, rulesOf }: CommandDeps,
-  { sender, request, key, budget }: SentCreate,
+  { sender, request, key, budget, reach }: SentCreate,
 ): Attempt => {
   const { merchantId } = sender;
   const { card, authentication, longTexts = [], ...fields } = request;
@@ -100,7 +95,7 @@ const attemptOf = (
     consumer: details.consumer,
     initiatedBy: details.source?.initiatedBy,
   };
-  return { sender, command, shown, longTexts, call, budget };
+  return { sender, command, shown, longTexts, call, budget, reach };
 };
 
 /** The reference that stands for one payment alone (gaps §8), as a key does. */
@@ -111,11 +106,11 @@ export const uniqueReferenceOf = ({
   rules.uniqueReferences ? details.merchantReference : undefined;
 
 /** Undefined if another request has the id or the reference: look at the payments again. */
-async function* createNew(
+const createNew = async (
   deps: CommandDeps,
-  { sender, command: requested, shown: given, longTexts, call, budget }: Attempt,
+  { sender, command: requested, shown: given, longTexts, call, budget, reach }: Attempt,
   { freed, paymentId, operationId }: NextCreate,
-): Steps<CommandResponse | undefined> {
+): Promise<CommandResponse | undefined> => {
   const barred = freed && (await responseUnlessFenced(deps, freed, createOf(freed.state)));
   if (barred !== undefined) return barred;
   const described =
@@ -125,28 +120,27 @@ async function* createNew(
   if ('response' in described) return described.response;
   const { shown, customer } = described;
   const command = { ...requested, ...shown, paymentId, operationId };
-  const request = { paymentId, command, call: { ...call, customer }, sender, budget };
+  const request = { paymentId, command, call: { ...call, customer }, sender, budget, reach };
   const reference = uniqueReferenceOf(command);
-  return yield* inTurn(deps.queues, paymentId, () =>
+  return deps.queues.run(paymentId, () =>
     reference ? createUnique(deps, request, command, reference) : operate(deps, request),
   );
-}
+};
 
 /** Claims the reference first, and goes to the provider only while the claim stands (gaps §8). */
-async function* createUnique(
+const createUnique = async (
   deps: CommandDeps,
   request: OperationRequest,
   command: CreateCommand,
   reference: string,
-): Steps<CommandResponse | undefined> {
+): Promise<CommandResponse | undefined> => {
   // A create that the rules refuse claims nothing.
   const decision = decide(undefined, command);
   if (decision.kind === 'refused') return rejection(decision.code, decision.details);
   const claimed = await claimReference(deps, request, command, reference);
   if ('response' in claimed) return claimed.response;
-  const mayGoOn = () => stillClaims(deps, command, reference, claimed.claimId);
-  return yield* operate(deps, { ...request, mayGoOn });
-}
+  return operate(deps, { ...request, mayGoOn: claimed.stands });
+};
 
 const shownCardOf = (card: CardInput): ShownCard => {
   const numberBrand = brandOf(card.number);

@@ -4,14 +4,10 @@ import type { CommandSide } from './compose.ts';
 
 /** A provider that is ahead of the log makes nothing unready: payments can be read (gaps §17). */
 export const providerState = (
-  {
-    provider,
-    providerAhead,
-    unresolved,
-  }: Pick<CommandSide, 'provider' | 'providerAhead' | 'unresolved'>,
+  side: Pick<CommandSide, 'provider' | 'providerAhead' | 'unresolved'>,
   { stripe, provider: { names } }: Pick<Config, 'stripe' | 'provider'>,
 ): EngineState => {
-  const ahead = providerAhead.now();
+  const ahead = side.providerAhead.now();
   const mode = stripe === undefined ? {} : { stripe: stripe.live ? 'live' : 'test' };
   if (ahead !== undefined)
     return {
@@ -20,7 +16,7 @@ export const providerState = (
       reason: readOnlyReason(ahead.operations),
       missingInLog: ahead.operations,
     };
-  const { atOtherProvider } = unresolved.metrics();
+  const { atOtherProvider } = side.unresolved.metrics();
   if (atOtherProvider > 0)
     return {
       ...mode,
@@ -28,7 +24,7 @@ export const providerState = (
       reason: elsewhereReason(atOtherProvider, names[0]),
       unresolvedAtOther: atOtherProvider,
     };
-  return { state: provider.breakerOpen() ? 'breaker open' : 'up', ...mode };
+  return { state: side.provider.breakerOpen() ? 'breaker open' : 'up', ...mode };
 };
 
 const elsewhereReason = (operations: number, name = ''): string =>

@@ -6,7 +6,6 @@
 import {
   appendControl,
   type ControlReads,
-  type ControlStream,
   readControl,
 } from '../shared/event-store/control-stream.ts';
 import {
@@ -17,6 +16,7 @@ import {
 import type { EventStore } from '../shared/event-store/port.ts';
 import type { Identities } from '../shared/http/idempotency.ts';
 import { SECRET_CHANGES_STREAM } from '../shared/payment/audit-events.ts';
+import { onError } from '../shared/runtime/error-text.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
 
 export class SecretRefused extends Error {
@@ -48,17 +48,6 @@ const knownTo = async (store: SecretStore, own: string) => {
   }
 };
 
-const recordChange = async (
-  store: SecretStore,
-  before: ControlStream,
-  data: { check: string; previousCheck: string },
-): Promise<void> => {
-  const id = newEventId();
-  const context = { actor: 'service', requestId: id, correlationId: id, causationId: id };
-  const events = [{ type: 'IdempotencySecretChanged', data } as const];
-  await appendControl(store, SECRET_CHANGES_STREAM, before, events, context);
-};
-
 const OTHER_SECRET =
   'IDEMPOTENCY_SECRET: the events were written with another secret; with this one repeated requests would be charged again. Put the old secret back, or name it in IDEMPOTENCY_SECRET_PREVIOUS';
 const OTHER_PREVIOUS =
@@ -83,7 +72,12 @@ const checkSecret = async (store: SecretStore, identities: Identities): Promise<
     } else if (check !== previous) break;
     else if (forgets) throw new SecretRefused(STILL_ROTATING);
     try {
-      return await recordChange(store, changes, { check: own, previousCheck: check });
+      const data = { check: own, previousCheck: check };
+      const event = { type: 'IdempotencySecretChanged', data } as const;
+      const id = newEventId();
+      const context = { actor: 'service', requestId: id, correlationId: id, causationId: id };
+      await appendControl(store, SECRET_CHANGES_STREAM, changes, [event], context);
+      return;
     } catch (error) {
       if (!(error instanceof RevisionConflict)) throw error;
     }
@@ -102,11 +96,7 @@ export const withCheckedSecret = async (
     await checkSecret(store, identities);
     checked = true;
   };
-  try {
-    await check();
-  } catch (error) {
-    if (!(error instanceof StoreUnavailable)) throw error;
-  }
+  await check().catch(onError(StoreUnavailable, () => undefined));
   if (checked) return store;
   return {
     ...store,

@@ -81,22 +81,23 @@ const claim = async (
   return id;
 };
 
-/** The claim's id, or the response by the payment that has the reference. Throws BudgetSpent. */
+/** Whether the claim still stands, or the response by the payment that has the reference. Throws BudgetSpent. */
 export const claimReference = async (
   deps: CommandDeps,
   { sender, budget }: { sender: Sender; budget: Budget },
   create: CreateCommand,
   reference: string,
-): Promise<{ claimId: string } | { response: CommandResponse }> => {
+): Promise<{ stands: () => Promise<boolean> } | { response: CommandResponse }> => {
   const { paymentId, merchantId, operationId, amount, currency } = create;
   if (amount === 'too large')
     throw new Error(`payment ${paymentId} claims a reference with an amount that the rules refuse`);
   const pause = pauses(budget);
   const startedMs = performance.now();
+  const read = () => readClaims(deps, merchantId, reference);
   let claimId: string | undefined;
   for (;;) {
     if (budget.leftMs() === 0) throw new BudgetSpent();
-    const claims = await readClaims(deps, merchantId, reference);
+    const claims = await read();
     const judged = await judge(deps, claims, create, budget);
     if (typeof judged === 'object') return { response: judged };
     const waitedMs = Math.max(claims.lastAgeMs, performance.now() - startedMs);
@@ -105,18 +106,12 @@ export const claimReference = async (
       continue;
     }
     // Every earlier claimant was looked at after our own claim was durable: our claim stands.
-    if (claimId !== undefined && claims.lastId === claimId) return { claimId };
+    if (claimId !== undefined && claims.lastId === claimId)
+      return { stands: async () => (await read()).lastId === claimId };
     const data = { paymentId, merchantId, operationId, amount, currency };
     claimId = await claim(deps, claims, data, sender);
   }
 };
-
-export const stillClaims = async (
-  deps: CommandDeps,
-  { merchantId }: CreateCommand,
-  reference: string,
-  claimId: string,
-): Promise<boolean> => (await readClaims(deps, merchantId, reference)).lastId === claimId;
 
 const judge = async (
   deps: CommandDeps,

@@ -6,8 +6,8 @@
 
 import type { ActionRequired, CallDetails, ProviderOutcome, Unknown } from '../providers/port.ts';
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
-import { contextOf, type Sender } from '../shared/http/request.ts';
-import { type Budget, BudgetSpent, type Steps } from '../shared/http/request-budget.ts';
+import { contextOf } from '../shared/http/request.ts';
+import { type Begins, BudgetSpent } from '../shared/http/request-budget.ts';
 import type { ChangeCommand, CreateCommand } from '../shared/payment/commands.ts';
 import { isFree, type Operation } from '../shared/payment/state.ts';
 import type { CommandDeps } from './deps.ts';
@@ -18,17 +18,15 @@ import {
   type CommandResponse,
   rejection,
   responseTo,
-  storedTooLate,
+  storedLate,
   tryLater,
   unknownOutcome,
 } from './responses.ts';
 
-export type OperationRequest = {
+export type OperationRequest = Begins & {
   paymentId: string;
   command: CreateCommand | ChangeCommand;
   call: CallDetails;
-  sender: Sender;
-  budget: Budget;
   /** Called once the intent is durable; false: the operation ends without a provider call. */
   mayGoOn?: () => Promise<boolean>;
 };
@@ -41,34 +39,29 @@ type Carried = { response: CommandResponse | undefined; payment: LoadedPayment }
  * Undefined if another request was faster, or the operation may not go on: look at the payment
  * again. Throws BudgetSpent, and what the event store throws before the intent is durable.
  */
-export async function* operate(
+export const operate = async (
   deps: CommandDeps,
   request: OperationRequest,
-): Steps<CommandResponse | undefined> {
-  const { paymentId, command, budget } = request;
+): Promise<CommandResponse | undefined> => {
+  const { command, budget } = request;
   // The client has its response, that nothing was begun, and may have sent the request again.
   if (budget.leftMs() === 0) throw new BudgetSpent();
   deps.inFlight.begin(command.operationId);
   let payment: LoadedPayment | undefined;
   try {
-    yield 'appending';
     const executed = await appendIntent(deps, request);
-    if (executed.kind === 'done') {
-      ({ payment } = executed);
-      yield { begunOn: paymentId };
-      const carrying = carryOut(deps, request, payment);
-      const carried = await carrying.catch(unknownAfter(deps, payment));
-      ({ payment } = carried);
-      if (carried.response !== undefined) return carried.response;
-    }
-    // The request goes on with another payment, or finds the one that another request made.
-    yield undefined;
-    return executed.kind === 'done' ? undefined : responseWithoutIntent(deps, request, executed);
+    if (executed.kind !== 'done') return responseWithoutIntent(deps, request, executed);
+    ({ payment } = executed);
+    const carried = await carryOut(deps, request, payment).catch(unknownAfter(deps, payment));
+    ({ payment } = carried);
+    // The request goes on with another payment.
+    if (carried.response === undefined) request.reach(undefined);
+    return carried.response;
   } finally {
     deps.inFlight.end(command.operationId);
     if (payment !== undefined) noteIn(deps.unresolved, command, payment);
   }
-}
+};
 
 const noteIn = (
   unresolved: CommandDeps['unresolved'],
@@ -96,15 +89,19 @@ const unknownAfter =
 
 const appendIntent = async (
   { paymentLog, inFlight, unresolved }: CommandDeps,
-  { paymentId, command, sender, budget }: OperationRequest,
+  { paymentId, command, sender, budget, reach }: OperationRequest,
 ): Promise<Executed> => {
   const { operationId } = command;
+  reach('appending');
   try {
     const executed = await paymentLog.execute(paymentId, command, contextOf(sender), budget);
+    const isDone = executed.kind === 'done';
+    reach(isDone ? { begunOn: paymentId } : undefined);
     // The log does not bring it back to this process (ADR-0068).
-    if (executed.kind === 'done') inFlight.sawIntent(operationId);
+    if (isDone) inFlight.sawIntent(operationId);
     return executed;
   } catch (error) {
+    reach(undefined);
     // No call follows it. Without an outcome it would bar the payment (gaps §7).
     if (error instanceof AppendOutcomeUnknown) unresolved.add(paymentId, operationId, undefined);
     throw error;
@@ -121,14 +118,14 @@ const carryOut = async (
   const { operationId } = command;
   if (mayGoOn !== undefined && !(await mayGoOn())) return endUnsent(deps, operationId, begun);
   if (operationOf(begun, operationId).ended !== undefined) return carried(begun, operationId);
-  const { outcome, payment, isTooLate } = await callProvider(deps, request, begun);
+  const { outcome, payment } = await callProvider(deps, request, begun);
   switch (outcome.outcome) {
     case 'UNKNOWN':
       return carried(payment, operationId);
     case 'ACTION_REQUIRED':
       return waitForShopper(deps, operationId, payment, outcome);
     default:
-      return record(deps, { operationId, payment, isTooLate }, outcome);
+      return record(deps, operationId, payment, outcome);
   }
 };
 
@@ -196,14 +193,12 @@ export const nothingUnderKey = (
   return isProven ? { paymentOutcome: 'NOT_CHARGED' } : {};
 };
 
-type Called = { outcome: ProviderOutcome; payment: LoadedPayment; isTooLate: boolean };
-
 /** The one call that may move money. Never throws. */
 const callProvider = async (
   deps: CommandDeps,
   { command: { operationId }, call, budget }: OperationRequest,
   begun: LoadedPayment,
-): Promise<Called> => {
+): Promise<{ outcome: ProviderOutcome; payment: LoadedPayment }> => {
   const { paymentId, merchantId, currency } = begun.state;
   const operation = operationOf(begun, operationId);
   const { amount } = operation;
@@ -218,19 +213,17 @@ const callProvider = async (
   };
   // With a spent budget the client may have sent the request again; a late call another process may
   // take for ended.
-  const isSpent = budget.leftMs() === 0;
-  const isTooLate = !isSpent && deps.inFlight.isTooLate(begun, operation);
-  const outcome: ProviderOutcome =
-    isSpent || isTooLate
-      ? { outcome: 'NOT_SENT' }
+  let outcome: ProviderOutcome = { outcome: 'NOT_SENT' };
+  if (budget.leftMs() > 0)
+    outcome = deps.inFlight.isTooLate(begun, operation)
+      ? { outcome: 'NOT_SENT', reason: 'stored_late' }
       : await deps.provider.execute(
           { operationId, paymentId, merchantId, amount, currency, ...call },
           opened,
         );
   const isUnproven = outcome.outcome === 'NOT_SENT' && outcome.reason !== 'fenced';
-  return isUnproven && !isProof(deps, operation)
-    ? { outcome: { outcome: 'UNKNOWN', reason: 'unproven' }, payment, isTooLate }
-    : { outcome, payment, isTooLate };
+  if (isUnproven && !isProof(deps, operation)) outcome = { outcome: 'UNKNOWN', reason: 'unproven' };
+  return { outcome, payment };
 };
 
 const waitForShopper = async (
@@ -255,10 +248,10 @@ type Ended = Exclude<ProviderOutcome, ActionRequired | Unknown>;
 
 const record = async (
   deps: CommandDeps,
-  called: { operationId: string; payment: LoadedPayment; isTooLate: boolean },
+  operationId: string,
+  before: LoadedPayment,
   outcome: Ended,
 ): Promise<Carried> => {
-  const { operationId, payment: before, isTooLate } = called;
   const command = { kind: 'record', operationId, ...outcome } as const;
   const payment = await deps.paymentLog.record(before, command);
   const { paymentId, status } = payment.state;
@@ -268,13 +261,17 @@ const record = async (
   if (outcome.outcome === 'DECLINED' && status === 'AUTHORIZED') void onNotice(deps, paymentId);
   const seen = { paymentId, revision: payment.events.length - 1 };
   // Nothing was charged, and the key is free for another token (gaps §14).
-  if (isFree(operation) && outcome.outcome === 'NOT_SENT' && outcome.reason === 'token_used')
+  const reason = isFree(operation) && outcome.outcome === 'NOT_SENT' ? outcome.reason : undefined;
+  if (reason === 'token_used')
     return {
       response: { ...rejection('BUSINESS_RULE_VIOLATION', tokenUsed(paymentId)), seen },
       payment,
     };
   const response = responseTo(payment, operation);
-  return { response: isTooLate ? storedTooLate(response, paymentId) : response, payment };
+  return {
+    response: reason === 'stored_late' ? storedLate(response, paymentId) : response,
+    payment,
+  };
 };
 
 const logOutcome = (

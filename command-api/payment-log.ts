@@ -60,9 +60,6 @@ export const operationOf = (
   return found;
 };
 
-export const knows = (payment: LoadedPayment | undefined, operationId: string): boolean =>
-  operationIn(payment?.state, operationId) !== undefined;
-
 /**
  * True where one of these appends stored the intent. Under a key the operation id is derived (gaps
  * §17), so another process may have begun the very same operation, with a call of its own.
@@ -85,38 +82,6 @@ export const notInLog = (paymentId: string): StreamNotWhole =>
 export type Executed =
   | { kind: 'done'; payment: LoadedPayment }
   | (Exclude<Decision, { kind: 'events' }> & { payment: LoadedPayment | undefined });
-
-export type PaymentLog = {
-  /**
-   * From the cache where it will do. Undefined where no such payment exists. Throws
-   * UnreadableStream, StoreUnavailable, and StreamNotWhole where the store no longer has what this
-   * process saw.
-   */
-  load(paymentId: string, from: 'store' | 'cache'): Promise<LoadedPayment | undefined>;
-  peek(paymentId: string): LoadedPayment | undefined;
-  /**
-   * Decides and appends. A rejection is only given from a state just read. Throws BudgetSpent when
-   * conflicts outlast the budget, AppendOutcomeUnknown when an append's outcome stays unknown for as
-   * long, and what else the store throws.
-   */
-  execute(
-    paymentId: string,
-    command: Command,
-    context: EventContext,
-    budget: Budget,
-  ): Promise<Executed>;
-  /**
-   * Records what came of an operation, in the context of its intent and of `by`; where another
-   * process was faster, its outcome stays. A fence that was judged on `payment` is not recorded
-   * where the provider has opened something since. Call it in the payment's queue. Returns the
-   * payment as it is afterwards. Throws what the event store throws.
-   */
-  record(
-    payment: LoadedPayment,
-    command: OpenCommand | AuthenticateCommand | RecordCommand | ResolutionCommand,
-    by?: Partial<EventContext>,
-  ): Promise<LoadedPayment>;
-};
 
 type PaymentLogOptions = {
   store: EventStore;
@@ -191,7 +156,7 @@ export const paymentDone = (command: Command, executed: Executed): LoadedPayment
   throw new Error(`the ${command.kind} of operation ${command.operationId} was ${executed.kind}`);
 };
 
-export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
+export const createPaymentLog = (options: PaymentLogOptions) => {
   const { store, readModels, nowMs, onAppended, onConflict, cachedPaymentsMax } = options;
   const bytes = { bytesMax: options.cachedBytesMax, bytesOf: bytesOfPayment };
   const cache = createBoundedMap<LoadedPayment>(cachedPaymentsMax, bytes);
@@ -203,7 +168,15 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
       cache.set(paymentId, payment);
   };
 
-  const load: PaymentLog['load'] = async (paymentId, from) => {
+  /**
+   * From the cache where it will do. Undefined where no such payment exists. Throws
+   * UnreadableStream, StoreUnavailable, and StreamNotWhole where the store no longer has what this
+   * process saw.
+   */
+  const load = async (
+    paymentId: string,
+    from: 'store' | 'cache',
+  ): Promise<LoadedPayment | undefined> => {
     const cached = from === 'cache' ? cache.get(paymentId) : undefined;
     if (cached !== undefined) return cached;
     const known = cache.peek(paymentId);
@@ -219,12 +192,22 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     return payment;
   };
 
-  const execute: PaymentLog['execute'] = async (paymentId, command, context, budget) => {
+  /**
+   * Decides and appends. A rejection is only given from a state just read. Throws BudgetSpent when
+   * conflicts outlast the budget, AppendOutcomeUnknown when an append's outcome stays unknown for as
+   * long, and what else the store throws.
+   */
+  const execute = async (
+    paymentId: string,
+    command: Command,
+    context: EventContext,
+    budget: Budget,
+  ): Promise<Executed> => {
     // A create knows its revision: the exact expectation protects it, not the read.
     let payment = command.kind === 'create' ? undefined : await load(paymentId, 'cache');
     let justRead = command.kind === 'create';
     // Dropped from the cache and read again meanwhile, the payment may be from before the intent.
-    if (isOnKnownOperation(command) && !knows(payment, command.operationId)) {
+    if (isOnKnownOperation(command) && !operationIn(payment?.state, command.operationId)) {
       payment = await load(paymentId, 'store');
       justRead = true;
     }
@@ -258,7 +241,17 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     }
   };
 
-  const record: PaymentLog['record'] = async (payment, command, by) => {
+  /**
+   * Records what came of an operation, in the context of its intent and of `by`; where another
+   * process was faster, its outcome stays. A fence that was judged on `payment` is not recorded
+   * where the provider has opened something since. Call it in the payment's queue. Returns the
+   * payment as it is afterwards. Throws what the event store throws.
+   */
+  const record = async (
+    payment: LoadedPayment,
+    command: OpenCommand | AuthenticateCommand | RecordCommand | ResolutionCommand,
+    by?: Partial<EventContext>,
+  ): Promise<LoadedPayment> => {
     const context = contextAfter(payment, command.operationId, by);
     const { reference: judgedReference } = operationOf(payment, command.operationId);
     const judged = command.kind === 'record' ? { ...command, judgedReference } : command;
@@ -269,5 +262,7 @@ export const createPaymentLog = (options: PaymentLogOptions): PaymentLog => {
     return paymentDone(command, recorded);
   };
 
-  return { load, peek: (paymentId) => cache.peek(paymentId), execute, record };
+  return { load, peek: (paymentId: string) => cache.peek(paymentId), execute, record };
 };
+
+export type PaymentLog = ReturnType<typeof createPaymentLog>;

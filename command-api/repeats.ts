@@ -11,7 +11,7 @@ import {
   recognisedBy,
 } from '../shared/http/idempotency.ts';
 import type { Sender } from '../shared/http/request.ts';
-import { type Budget, BudgetSpent, type Steps } from '../shared/http/request-budget.ts';
+import { type Begins, type Budget, BudgetSpent } from '../shared/http/request-budget.ts';
 import type { CreateCommand, RequestedAmount } from '../shared/payment/commands.ts';
 import {
   createOf,
@@ -52,28 +52,28 @@ const ATTEMPTS_MAX = 16;
  * faster, and if the attempt met a fence of the lost log's: then the next one is due (gaps §8).
  * `attempt` is 0 without a key. Throws BudgetSpent.
  */
-export async function* respondOrBegin<N extends { attempt: number }>(
+export const respondOrBegin = async <N extends { attempt: number }>(
   { isLevel }: Pick<CommandDeps, 'isLevel'>,
-  budget: Budget,
+  { budget, reach }: Begins,
   find: () => Promise<Responded | Joined | N>,
-  begin: (next: N) => Steps<CommandResponse | undefined>,
-): Steps<CommandResponse> {
+  begin: (next: N) => Promise<CommandResponse | undefined>,
+): Promise<CommandResponse> => {
   while (budget.leftMs() > 0) {
     const found = await find();
     if ('response' in found) return found.response;
     if ('join' in found) {
-      yield { begunOn: found.begunOn };
+      reach({ begunOn: found.begunOn });
       const response = await found.join();
       if (response !== undefined) return response;
-      yield undefined;
+      reach(undefined);
       continue;
     }
-    const response = yield* begin(found);
+    const response = await begin(found);
     const hasNext = found.attempt > 0 && found.attempt < ATTEMPTS_MAX && !isLevel();
     if (response !== undefined && !(hasNext && response.outcome === 'not_sent')) return response;
   }
   throw new BudgetSpent();
-}
+};
 
 /** The response to a repeat of `earlier`, which is under its key; undefined while it has no outcome. */
 const judgeRepeat = (
@@ -89,10 +89,8 @@ const judgeRepeat = (
 /** `freed`: the payment whose create was proven never carried out. */
 export type NextCreate = CreateIds & { attempt: number; freed?: LoadedPayment | undefined };
 
-type CreateToFind = {
-  sender: Sender;
+type CreateToFind = Omit<Begins, 'reach'> & {
   command: Recognised & Pick<CreateCommand, 'details'>;
-  budget: Budget;
 };
 
 /** The create under the key or its next attempt; without a key an equal unresolved one, or a new one. */
@@ -189,12 +187,10 @@ type Change = {
   reason?: string | undefined;
 };
 
-export type SentChange = {
-  sender: Sender;
+export type SentChange = Begins & {
   change: Change;
   key: string | undefined;
   request: Recognised;
-  budget: Budget;
 };
 
 /** `freed`: the operation under the key that was proven never carried out. */
@@ -286,7 +282,7 @@ const unresolvedUnder = (
 /** The unresolved operation under the request's key, as far as memory tells (gaps §8). */
 export const earlierChange = (
   { paymentLog, inFlight }: CommandDeps,
-  { change: { paymentId }, request }: SentChange,
+  { change: { paymentId }, request }: Pick<SentChange, 'change' | 'request'>,
 ): EarlierOperation | undefined => {
   const payment = paymentLog.peek(paymentId);
   const operation = unresolvedOperations(payment?.state).find((o) => isUnderKeyOf(o, request));

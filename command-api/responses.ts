@@ -14,8 +14,8 @@ import { KEY_REUSED } from '../shared/http/idempotency.ts';
 import {
   type Budget,
   BudgetSpent,
+  type Reach,
   type Reached,
-  type Steps,
   withinBudget,
 } from '../shared/http/request-budget.ts';
 import type {} from '../shared/http/server/app.ts';
@@ -87,13 +87,9 @@ const neverCarriedOut = ({ kind }: Operation, paymentId: string): CommandRespons
 });
 
 /** The call would have begun too late for other processes (gaps §7): the provider was never asked. */
-export const storedTooLate = (response: CommandResponse, paymentId: string): CommandResponse => {
+export const storedLate = (response: CommandResponse, paymentId: string): CommandResponse => {
   const why = 'the event store was slow, and the provider was not asked: nothing was carried out';
-  return {
-    ...response,
-    ...(response.outcome === 'not_sent' &&
-      errorResponse('SERVICE_UNAVAILABLE', [`paymentId ${paymentId}`, why])),
-  };
+  return { ...response, ...errorResponse('SERVICE_UNAVAILABLE', [`paymentId ${paymentId}`, why]) };
 };
 
 const readModelAt = (payment: LoadedPayment, revision: number): PaymentReadModel => {
@@ -183,7 +179,8 @@ export type EarlierOperation = {
 type Commanded = {
   command: string;
   budget: Budget;
-  steps: Steps<CommandResponse>;
+  /** Goes on to its end without the request. */
+  run(reach: Reach): Promise<CommandResponse>;
   earlier(): EarlierOperation | undefined;
 };
 
@@ -232,26 +229,16 @@ const outOfTurn = (earlier: EarlierOperation | undefined): CommandResponse => {
 };
 
 const responseOf = async (
-  { steps, budget, earlier }: Commanded,
+  { run, budget, earlier }: Commanded,
   stopping: AbortSignal,
   { request }: FastifyReply,
 ): Promise<CommandResponse> => {
   let reached = undefined as Reached;
-  const takeSteps = async (): Promise<CommandResponse> => {
-    try {
-      for (;;) {
-        const step = await steps.next();
-        if (step.done) return step.value;
-        reached = step.value;
-      }
-    } catch (error) {
-      // An append that failed is no longer under way.
-      if (reached === 'appending') reached = undefined;
-      throw error;
-    }
-  };
+  const running = run((now) => {
+    reached = now;
+  });
   try {
-    return await withinBudget(takeSteps(), budget, stopping);
+    return await withinBudget(running, budget, stopping);
   } catch (error) {
     // The append and the budget end at one time: whichever comes first, it means the same.
     if (error instanceof AppendOutcomeUnknown || reached === 'appending') return storedOrNot();

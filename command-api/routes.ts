@@ -45,7 +45,6 @@ import {
   parseRefund,
   RefundRequest,
   readChange,
-  readVoid,
 } from './request/read-request.ts';
 import { PaymentRequest } from './request/schemas.ts';
 import { type RespondDeps, respondInBudget } from './responses.ts';
@@ -115,7 +114,7 @@ const PAYMENT_ROUTES = {
       return respondInBudget(api, reply, {
         command: 'create',
         budget,
-        steps: createPayment(api.commands, { sender, request, key, budget }),
+        run: (reach) => createPayment(api.commands, { sender, request, key, budget, reach }),
         earlier: () => earlierCreate(api.commands, sender, key),
       });
     },
@@ -138,7 +137,7 @@ const PAYMENT_ROUTES = {
     request: {
       movesMoney: true,
       paymentId: 'INVALID_PAYMENT_ID',
-      read: readVoid,
+      read: readChange(),
       headers: ['IdempotencyKey'],
     },
     responses: ended('The payment, VOIDED.', 'The payment is not AUTHORIZED.'),
@@ -181,20 +180,19 @@ export const COMMAND_ROUTES: RoutesOf<
   ATTENTION_ROUTES,
 );
 
-const READ_ONLY = {
-  ahead: [
-    'the provider holds operations that the event log does not, as after a restore, or could not be compared: the service is read-only',
-    'an operator opens the service with payments reconcile --acknowledge',
-  ],
-  comparing: [
-    "the provider's ledger is still being compared with the event log; nothing was stored",
-  ],
-};
-/** Seconds; when the provider is ahead, a person has to act first. */
-const READ_ONLY_RETRY = { ahead: '30', comparing: '1' };
+const AHEAD = [
+  'the provider holds operations that the event log does not, as after a restore, or could not be compared: the service is read-only',
+  'an operator opens the service with payments reconcile --acknowledge',
+];
+const COMPARING = [
+  "the provider's ledger is still being compared with the event log; nothing was stored",
+];
 
+/** When the provider is ahead, a person has to act first. */
 const rejectReadOnly = (reply: FastifyReply, why: ReadOnly): FastifyReply =>
-  reject(reply, 'SERVICE_UNAVAILABLE', READ_ONLY[why], { 'retry-after': READ_ONLY_RETRY[why] });
+  why === 'ahead'
+    ? reject(reply, 'SERVICE_UNAVAILABLE', AHEAD, { 'retry-after': '30' })
+    : reject(reply, 'SERVICE_UNAVAILABLE', COMPARING, { 'retry-after': '1' });
 
 type ChangeInput = Pick<Input<RequestForm>, 'principal' | 'arrivedAtMs'> & {
   paymentId: string;
@@ -224,7 +222,7 @@ const changeFor = async (
   return respondInBudget(api, reply, {
     command: kind,
     budget,
-    steps: changePayment(api.commands, sent),
+    run: (reach) => changePayment(api.commands, { ...sent, reach }),
     earlier: () => earlierChange(api.commands, sent),
   });
 };

@@ -50,7 +50,7 @@ export type Declined = Extract<FinalOutcomeDetails, { outcome: 'DECLINED' }>;
 /**
  * Of these only `unreachable`, no connection, counts for the circuit breaker, and none is a decline
  * of the card. `not_opened`: the opened id could not be stored. `too_late`: too little of the
- * timeout was left. `token_used`: once already, or without its customer. `fenced`: so no earlier call of this id was carried out either.
+ * timeout was left. `stored_late`: the intent. `token_used`: once already, or without its customer. `fenced`: so no earlier call of this id was carried out either.
  */
 export type NotSentReason =
   | 'unreachable'
@@ -60,6 +60,7 @@ export type NotSentReason =
   | 'misconfigured'
   | 'not_opened'
   | 'too_late'
+  | 'stored_late'
   | 'token_used'
   | 'fenced';
 /**

@@ -115,15 +115,11 @@ const FIRST_MS = 60_000;
 const EVERY_MS = 3_600_000;
 const PAGE = 100;
 
-export const watchOldAuthorizations = ({
-  deps,
-  readModels,
-  startTimer = startBackgroundTimer,
-}: {
-  deps: CommandDeps;
-  readModels: Pick<ReadModelsReader, 'search'>;
-  startTimer?: StartTimer | undefined;
-}): { stop(): void } => {
+export const watchOldAuthorizations = (
+  deps: CommandDeps,
+  readModels: Pick<ReadModelsReader, 'search'>,
+  startTimer: StartTimer = startBackgroundTimer,
+): { stop(): void } => {
   let stopped = false;
   let cancel = (): void => undefined;
 

@@ -9,7 +9,6 @@ import type { Budget } from '../../shared/http/request-budget.ts';
 import {
   createOf,
   isOtherProvider,
-  type OperationKind,
   type PaymentState,
   type ResolutionRequest,
   unconfirmedOperations,
@@ -17,6 +16,7 @@ import {
 } from '../../shared/payment/state.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { StartTimer } from '../../shared/runtime/back-off.ts';
+import type { ListedOperation } from '../back-office/by-hand/contract.ts';
 import { type InFlight, intentTimeOf, waitForInFlight } from '../in-flight.ts';
 import type { LoadedPayment, PaymentLog } from '../payment-log.ts';
 import { type AskDeps, confirmByAsking, resolveByAsking } from './ask.ts';
@@ -27,29 +27,11 @@ import {
   type Scheduled,
 } from './retry-schedule.ts';
 
-/** UNCONFIRMED: resolved by hand. CONTRADICTED: the provider says other than the log (ADR-0099). */
-export const OPERATION_STATES = ['UNRESOLVED', 'UNCONFIRMED', 'CONTRADICTED'] as const;
-
-/** As operators see it: `amountMinor` is the name in their responses. */
-type KnownOperation = {
-  paymentId: string;
-  merchantId: string;
-  state: (typeof OPERATION_STATES)[number];
-  operation: OperationKind;
-  operationId: string;
-  amountMinor: number;
-  currency: string;
-  since: string;
-  /** Another provider was sent it than the one that is set: it is not asked. */
-  otherProvider?: string | undefined;
+/** `nextAttemptAt`: null while an attempt waits for its turn, and where another process asks. */
+export type UnresolvedOperation = Omit<ListedOperation, 'request'> & {
   request?: ResolutionRequest | undefined;
 };
-
-export type UnresolvedOperation = KnownOperation & {
-  attempts: number;
-  /** Null while an attempt waits for its turn, and where another process asks. */
-  nextAttemptAt: string | null;
-};
+type KnownOperation = Omit<UnresolvedOperation, 'attempts' | 'nextAttemptAt'>;
 
 const STILL = {
   UNRESOLVED: 'the outcome is still unknown',
@@ -297,25 +279,17 @@ export const listUnresolved = async (
 ): Promise<UnresolvedOperation[]> => {
   const isTheirs = (one: { merchantId: string }): boolean =>
     merchantId === '*' || merchantId === one.merchantId;
-  const own = deps.unresolved.list().filter(isTheirs);
-  const known = new Set(own.map(({ paymentId }) => paymentId));
+  const found = deps.unresolved.list().filter(isTheirs);
+  const known = new Set(found.map(({ paymentId }) => paymentId));
   // Without the read models it holds only what this process knows.
   const listed = await readModels.unresolved(LISTED_MAX).catch(() => []);
-  const others: UnresolvedOperation[] = [];
   for (const one of listed) {
-    if (isTheirs(one) && !known.has(one.paymentId))
-      others.push(...(await readUnresolved(deps, one.paymentId)));
+    if (!isTheirs(one) || known.has(one.paymentId)) continue;
+    const payment = await deps.paymentLog.load(one.paymentId, 'store').catch(asUnreadable);
+    // Unreadable, it is parked, and `payments parked list` names it.
+    if (payment === undefined || payment instanceof UnreadableStream) continue;
+    for (const operation of knownOperations(payment, deps.inFlight, deps.providers))
+      found.push({ ...operation, attempts: 0, nextAttemptAt: null });
   }
-  return [...own, ...others].sort((a, b) => (a.since < b.since ? -1 : 1)).slice(0, LISTED_MAX);
-};
-
-const readUnresolved = async (
-  { paymentLog, inFlight, providers }: ListingDeps,
-  paymentId: string,
-): Promise<UnresolvedOperation[]> => {
-  const payment = await paymentLog.load(paymentId, 'store').catch(asUnreadable);
-  // Unreadable, it is parked, and `payments parked list` names it.
-  if (payment === undefined || payment instanceof UnreadableStream) return [];
-  const known = knownOperations(payment, inFlight, providers);
-  return known.map((operation) => ({ ...operation, attempts: 0, nextAttemptAt: null }));
+  return found.sort((a, b) => (a.since < b.since ? -1 : 1)).slice(0, LISTED_MAX);
 };

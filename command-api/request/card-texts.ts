@@ -23,22 +23,17 @@ type Meet = (text: string, path: string | undefined) => void;
 
 type Place = { value: unknown; path: string | undefined; unknownKey?: string };
 
-const itemsOf = (items: readonly unknown[], path: string | undefined): Place[] =>
-  items.map((value, index) => ({
-    value,
-    path: path === undefined ? undefined : `${path}[${index}]`,
-  }));
-
-const entriesOf = (
-  object: object,
+const placesIn = (
+  inside: object,
   path: string | undefined,
   knownKeys: ReadonlySet<string>,
 ): Place[] =>
-  Object.entries(object).map(([key, value]) =>
-    path !== undefined && (knownKeys.has(key) || path === 'metadata')
+  Object.entries(inside).map(([key, value]) => {
+    if (Array.isArray(inside)) return { value, path: path && `${path}[${key}]` };
+    return path !== undefined && (knownKeys.has(key) || path === 'metadata')
       ? { value, path: path === '' ? key : `${path}.${key}` }
-      : { value, path: undefined, unknownKey: key },
-  );
+      : { value, path: undefined, unknownKey: key };
+  });
 
 /** In the sender's order. A loop, for a body may be nested deeper than the stack. */
 const eachText = (
@@ -53,12 +48,8 @@ const eachText = (
     if (unknownKey !== undefined) meet(unknownKey, undefined);
     if (typeof value === 'string') meet(value, path);
     else if (typeof value === 'number' && Math.abs(value) >= NUMBER_MIN) meet(String(value), path);
-    else if (typeof value === 'object' && value !== null) {
-      const inside = Array.isArray(value)
-        ? itemsOf(value, path)
-        : entriesOf(value, path, knownKeys);
-      for (const place of inside.toReversed()) left.push(place);
-    }
+    else if (typeof value === 'object' && value !== null)
+      for (const place of placesIn(value, path, knownKeys).toReversed()) left.push(place);
   }
 };
 

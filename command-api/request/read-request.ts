@@ -95,26 +95,18 @@ export type ChangeContent = {
   texts: string[];
 };
 
-const withKey = (parsed: ParsedChange, key: string | undefined): Read<ChangeContent> => {
-  if (!parsed.ok) return parsed;
-  const texts = key === undefined ? parsed.texts : [...parsed.texts, key];
-  return { ok: true, value: { request: parsed.request, texts, key } };
-};
-
+/** Without `parse` the body is ignored, whatever it is, as of a void (gaps §3). */
 export const readChange =
-  (parse: typeof parseCapture) =>
+  (parse?: typeof parseCapture) =>
   (request: FastifyRequest): Read<ChangeContent> => {
     const keyed = parseIdempotencyKey(request.raw.rawHeaders);
+    const text = takeText(request);
     if (!keyed.ok) return keyed;
-    const json = parseText(takeText(request), AMOUNTS);
+    const json = parseText(parse ? text : '', AMOUNTS);
     if (!json.ok) return invalid(notJson(json.at));
-    return withKey(parse(json.value, json.repeated), keyed.key);
+    const parsed = (parse ?? parseCapture)(json.value, json.repeated);
+    if (!parsed.ok) return parsed;
+    const { key } = keyed;
+    const texts = key === undefined ? parsed.texts : [...parsed.texts, key];
+    return { ok: true, value: { request: parsed.request, texts, key } };
   };
-
-/** A void ignores its body, whatever it is (gaps §3). */
-export const readVoid = (request: FastifyRequest): Read<ChangeContent> => {
-  const keyed = parseIdempotencyKey(request.raw.rawHeaders);
-  takeText(request);
-  if (!keyed.ok) return keyed;
-  return withKey({ ok: true, request: { amount: undefined }, texts: [] }, keyed.key);
-};

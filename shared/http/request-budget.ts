@@ -1,6 +1,6 @@
 /** The deadline of one request, and how far it came by then. */
 import { within } from '../runtime/back-off.ts';
-import type { Queues } from '../runtime/scheduling.ts';
+import type { Sender } from './request.ts';
 
 /** The time one request may take, waits included (gaps §11, `REQUEST_BUDGET_MS`). */
 export type Budget = {
@@ -45,21 +45,8 @@ export const withinBudget = async <T>(
  */
 export type Reached = 'appending' | { begunOn: string } | undefined;
 
-/** Yields how far the request came, and returns what came of it. Runs to its end without the request. */
-export type Steps<T> = AsyncGenerator<Reached, T, undefined>;
+/** Told how far the request came. */
+export type Reach = (reached: Reached) => void;
 
-/** Runs the steps in the turn of the queue `name`, and keeps the turn to their end. */
-export async function* inTurn<T>(queues: Queues, name: string, steps: () => Steps<T>): Steps<T> {
-  const begun = Promise.withResolvers<void>();
-  const ended = Promise.withResolvers<void>();
-  void queues.run(name, () => {
-    begun.resolve();
-    return ended.promise;
-  });
-  await begun.promise;
-  try {
-    return yield* steps();
-  } finally {
-    ended.resolve();
-  }
-}
+/** Of a request that begins an operation. */
+export type Begins = { sender: Sender; budget: Budget; reach: Reach };

@@ -5,8 +5,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/g
 import { openCheckRecord } from '../../audit/check-record.ts';
 import type { Difference } from '../../command-api/back-office/reconcile/differences.ts';
 import { LedgerUnavailable } from '../../command-api/back-office/reconcile/reconcile.ts';
-import { openReconciling } from '../../command-api/back-office/reconcile/reconciling.ts';
-import { openTurns } from '../../command-api/back-office/reconcile/turn.ts';
+import { openReconciling, openTurns } from '../../command-api/back-office/reconcile/reconciling.ts';
 import type { LedgerEntry } from '../../providers/port.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import {

@@ -4,7 +4,6 @@
  * whole log keep. Nothing else is stored of an item but its acknowledgement.
  */
 import { hash } from 'node:crypto';
-import { z } from 'zod';
 import { type CheckRecord, parseCheckRecord } from '../../../audit/check-record.ts';
 import type { Misconfigured } from '../../../providers/resilience.ts';
 import { logIdOf } from '../../../shared/event-store/chain.ts';
@@ -35,12 +34,13 @@ import type { KeyDocument } from '../../../shared/read-models/key-document.ts';
 import type { ReadModelsReader } from '../../../shared/read-models/port.ts';
 import { onError } from '../../../shared/runtime/error-text.ts';
 import { crockford } from '../../../shared/runtime/ids.ts';
+import { parseCheckpoint } from '../../../topics/checkpoint.ts';
 import {
   merchantsWithEndpoints,
   readableEndpoints,
 } from '../../../webhooks/endpoints/endpoint-log.ts';
 import type { CommandDeps } from '../../deps.ts';
-import { listUnresolved, type UnresolvedOperation } from '../../recovery/unresolved.ts';
+import { listUnresolved } from '../../recovery/unresolved.ts';
 import type { BarredLook } from '../../recovery/untold.ts';
 import type { ProviderAhead } from '../provider-ahead/provider-ahead.ts';
 import type { AttentionItem, AttentionReason } from './contract.ts';
@@ -83,41 +83,33 @@ const isoOf = (ms: number): string => new Date(ms).toISOString();
 /** Of a merchant's id, or of `*`. Throws what its stores throw. */
 type Read = (deps: AttentionDeps, merchantId: string) => AsyncGenerator<Found>;
 
-function* itemsOf(
-  one: UnresolvedOperation,
-  { unresolvedAfterMs, commands }: AttentionDeps,
-): Generator<Found> {
-  const { paymentId, operationId: subject, state, operation, since, otherProvider, request } = one;
-  const about = { paymentId, subject };
-  const sum = `${operation} of ${(one.amountMinor / 100).toFixed(2)} ${one.currency}`;
-  const now = commands.nowMs();
-  const next = `payments reconcile ${shellWord(paymentId)}`;
-  if (state === 'UNRESOLVED' && now - Date.parse(since) > unresolvedAfterMs) {
-    const sent = otherProvider === undefined ? '' : `; it was sent to ${otherProvider}`;
-    const what = `The outcome of a ${sum} is not known${sent}.`;
-    yield { reason: 'UNRESOLVED', ...about, since, what, next };
-  }
-  if (state === 'CONTRADICTED') {
-    const what = `The provider says other than the log of a ${sum}.`;
-    yield { reason: 'CONTRADICTED', ...about, since, what, next };
-  }
-  if (request !== undefined && now < Date.parse(request.requestedAt) + APPROVAL_MS_MAX) {
+const operationItems: Read = async function* (deps, merchantId) {
+  const { commands, readModels, unresolvedAfterMs } = deps;
+  for (const one of await listUnresolved(commands, readModels, merchantId)) {
+    const { paymentId, operationId: subject, state, since, otherProvider, request } = one;
+    const sum = `${one.operation} of ${(one.amountMinor / 100).toFixed(2)} ${one.currency}`;
+    const now = commands.nowMs();
+    const about = { paymentId, subject, since };
+    const next = `payments reconcile ${shellWord(paymentId)}`;
+    if (state === 'UNRESOLVED' && now - Date.parse(since) > unresolvedAfterMs) {
+      const sent = otherProvider === undefined ? '' : `; it was sent to ${otherProvider}`;
+      yield { reason: state, ...about, what: `The outcome of a ${sum} is not known${sent}.`, next };
+    }
+    if (state === 'CONTRADICTED') {
+      const what = `The provider says other than the log of a ${sum}.`;
+      yield { reason: state, ...about, what, next };
+    }
+    if (request === undefined) continue;
     const { requestedBy, requestedAt, outcome } = request;
+    if (now >= Date.parse(requestedAt) + APPROVAL_MS_MAX) continue;
     const what = `${requestedBy} requested ${outcome} for a ${sum}, and a second person has to approve.`;
     const requested = { since: requestedAt, what, next: 'payments unresolved' };
     yield { reason: 'RESOLUTION_REQUESTED', ...about, ...requested };
   }
-}
-
-const operationItems: Read = async function* (deps, merchantId) {
-  for (const one of await listUnresolved(deps.commands, deps.readModels, merchantId))
-    yield* itemsOf(one, deps);
 };
 
-const relayParked = z.object({
-  parked: z.record(z.string(), z.object({ from: z.int(), reason: z.string(), since: z.string() })),
-});
-const parkedTopicsIn = (text = '{"parked":{}}') => relayParked.parse(JSON.parse(text)).parked;
+const parkedTopicsIn = (text: string | undefined) =>
+  text === undefined ? {} : parseCheckpoint(text).parked;
 
 /** Undefined for an event that can be read, and for a stream that is gone. Throws StoreUnavailable. */
 const unreadableIn = async ({ store }: AttentionDeps, stream: string) => {

@@ -5,7 +5,7 @@ import {
   readControl,
 } from '../../../shared/event-store/control-stream.ts';
 import { RevisionConflict } from '../../../shared/event-store/errors.ts';
-import type { EventContext, EventStore } from '../../../shared/event-store/port.ts';
+import type { EventStore } from '../../../shared/event-store/port.ts';
 import { RETRY_LATER, reject } from '../../../shared/http/errors.ts';
 import { contextOf, senderOf } from '../../../shared/http/request.ts';
 import {
@@ -16,8 +16,7 @@ import {
   sendJson,
 } from '../../../shared/http/route.ts';
 import { inTurn } from '../../../shared/http/server/shares.ts';
-import { ATTENTION_STREAM, type AuditLogEvent } from '../../../shared/payment/audit-events.ts';
-import { onError } from '../../../shared/runtime/error-text.ts';
+import { ATTENTION_STREAM } from '../../../shared/payment/audit-events.ts';
 import {
   AttentionAcknowledgement,
   type AttentionItem,
@@ -31,18 +30,6 @@ export type AttentionApi = {
   store: ControlReads & Pick<EventStore, 'append'>;
   /** Oldest first; `*` is all. */
   attention(merchantId: string): Promise<AttentionItem[]>;
-};
-
-/** Throws RevisionConflict, and what the event store throws. */
-const record = async (
-  { store }: AttentionApi,
-  data: Extract<AuditLogEvent, { type: 'AttentionAcknowledged' }>['data'],
-  context: EventContext,
-): Promise<string | undefined> => {
-  const before = await readControl(store, ATTENTION_STREAM);
-  const event = { type: 'AttentionAcknowledged', data } as const;
-  const [stored] = await appendControl(store, ATTENTION_STREAM, before, [event], context);
-  return stored?.time;
 };
 
 const UNKNOWN = ['nothing that needs a person has this id'];
@@ -76,9 +63,9 @@ export const ATTENTION_ROUTES = {
       404: { description: 'Nothing that needs a person has this id.' },
       422: { description: 'It ends with its cause, and is not acknowledged.' },
     },
-    handle: async (api, { principal, content: { note } }, reply) => {
+    handle: async ({ store, attention }, { principal, content: { note } }, reply) => {
       const { itemId: id } = reply.request.params as { itemId: string };
-      const all = await inTurn('attention', reply, () => api.attention(principal.merchantId));
+      const all = await inTurn('attention', reply, () => attention(principal.merchantId));
       if (all === undefined) return reply;
       const item = all.find((one) => one.id === id);
       if (item === undefined) return reject(reply, 'NOT_FOUND', UNKNOWN);
@@ -88,13 +75,17 @@ export const ATTENTION_ROUTES = {
         return reject(reply, 'BUSINESS_RULE_VIOLATION', [why]);
       }
       const data = { id, reason: item.reason, note };
+      const event = { type: 'AttentionAcknowledged', data } as const;
+      const context = contextOf(senderOf(principal, reply));
       const { actor } = principal;
-      return record(api, data, contextOf(senderOf(principal, reply))).then(
-        (acknowledgedAt) => sendJson(reply, { ...data, actor, acknowledgedAt }),
-        onError(RevisionConflict, () =>
-          reject(reply, 'SERVICE_UNAVAILABLE', TWO_AT_ONCE, RETRY_LATER),
-        ),
-      );
+      try {
+        const before = await readControl(store, ATTENTION_STREAM);
+        const [stored] = await appendControl(store, ATTENTION_STREAM, before, [event], context);
+        return sendJson(reply, { ...data, actor, acknowledgedAt: stored?.time });
+      } catch (error) {
+        if (!(error instanceof RevisionConflict)) throw error;
+        return reject(reply, 'SERVICE_UNAVAILABLE', TWO_AT_ONCE, RETRY_LATER);
+      }
     },
   }),
 } satisfies Partial<RoutesOf<'command-api', AttentionApi>>;

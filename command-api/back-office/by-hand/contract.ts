@@ -6,7 +6,6 @@ import { holdsLongNumber } from '../../../shared/runtime/card-numbers.ts';
 import type { Config } from '../../../shared/runtime/config.ts';
 import { withoutSecrets } from '../../../shared/runtime/settings/effective.ts';
 import { VERSION } from '../../../shared/runtime/version.ts';
-import { OPERATION_STATES } from '../../recovery/unresolved.ts';
 
 const time = () => z.string().meta({ format: 'date-time' });
 const operation = z.enum(['create', 'capture', 'void', 'refund']);
@@ -31,7 +30,7 @@ const listed = z.object({
   paymentId: z.string(),
   merchantId: z.string(),
   state: z
-    .enum(OPERATION_STATES)
+    .enum(['UNRESOLVED', 'UNCONFIRMED', 'CONTRADICTED'])
     .describe(
       'UNRESOLVED: the outcome is not known. CONTRADICTED: the provider says other than what was resolved by hand, or recorded as never carried out. UNCONFIRMED: resolved by hand, and the provider has said nothing definite yet.',
     ),
@@ -50,6 +49,7 @@ const listed = z.object({
   nextAttemptAt: time().nullable(),
   request: request.optional(),
 });
+export type ListedOperation = z.infer<typeof listed>;
 
 export const UnresolvedList = named('UnresolvedList', {
   unresolved: z.array(listed).describe('Unresolved and contradicted operations.'),

@@ -125,24 +125,17 @@ const compare = async (comparing: Comparing): Promise<Compared> => {
   return { acknowledged, ahead: undefined, isLevel };
 };
 
-const note = (comparing: Comparing, { ahead, isLevel, acknowledged }: Compared): void => {
-  const { ahead: before, logger, hasCompared } = comparing;
-  if (acknowledged.stored instanceof ControlNotWhole && (!hasCompared || before === undefined))
-    logger.error(
-      {},
-      `nothing can be acknowledged of the provider's ledger: ${acknowledged.stored.message}`,
-    );
+const note = (comparing: Comparing, { ahead, isLevel }: Compared): void => {
+  const { ahead: before, logger } = comparing;
   const since = before?.since ?? new Date().toISOString();
   comparing.ahead = ahead && { ...ahead, since };
   comparing.isLevel = isLevel;
   comparing.hasCompared = true;
-  if (before === undefined && ahead !== undefined) {
-    const why =
-      ahead.operations === 0
-        ? "the end of the provider's ledger was not found, so the log may be an older copy"
-        : 'the provider holds operations that the event log does not: the log is an older copy';
-    logger.error(ahead, `${why}. Merchants can only read until payments reconcile --acknowledge`);
-  }
+  if (before === undefined && ahead !== undefined)
+    logger.error(
+      ahead,
+      "the provider holds operations that the event log does not, or its ledger's end was not found: the log is an older copy. Merchants can only read until payments reconcile --acknowledge",
+    );
   if (before !== undefined && ahead === undefined)
     logger.info({}, 'requests that move money are served again');
 };

@@ -33,14 +33,6 @@ const nothingFound = (): Reconciliation => ({
   byKind: Object.fromEntries(DIFFERENCE_KINDS.map((kind) => [kind, 0])) as Reconciliation['byKind'],
 });
 
-const noteUnreadable = (found: Reconciliation, paymentId: string, event: LogEvent): void => {
-  found.unreadable += 1;
-  if (found.unreadableEvents.length >= LISTED_MAX) return;
-  const { position, revision } = event;
-  const reason = isReadable(event) ? 'is not an event of a payment' : event.unreadable;
-  found.unreadableEvents.push({ paymentId, position, revision, reason });
-};
-
 /**
  * `providers` undefined: everything was sent to the provider whose ledger it is. `isWindow`: what
  * began before the first event is not compared, unless the ledger lists it.
@@ -107,11 +99,12 @@ export const createBooks = (
     const paymentId = paymentOf(event.stream);
     if (paymentId === undefined) return;
     const sums = await sumsOf(event);
-    if (isReadable(event) && isOfPayment(event)) {
-      takePaymentEvent(event, sums);
-      return;
-    }
-    noteUnreadable(found, paymentId, event);
+    if (isReadable(event) && isOfPayment(event)) return takePaymentEvent(event, sums);
+    found.unreadable += 1;
+    if (found.unreadableEvents.length >= LISTED_MAX) return;
+    const { position, revision } = event;
+    const reason = isReadable(event) ? 'is not an event of a payment' : event.unreadable;
+    found.unreadableEvents.push({ paymentId, position, revision, reason });
   };
 
   const takeEntry = (entry: LedgerEntry): void => {

@@ -73,15 +73,11 @@ export const ReconciliationParameters = parameters({
 /** Without `since`: the last 45 days, or everything. */
 export type ReconciliationPart = z.infer<typeof ReconciliationParameters>;
 
-const FINDINGS = [
-  'AGREES',
-  'DIFFERS',
-  'OPEN',
-  /** Declined in the log, and no entry: not every provider keeps one. */
-  'NO_ENTRY',
-  /** The provider did not say: it is out of reach, late, or still at work. */
-  'NOT_KNOWN',
-] as const;
+/**
+ * NO_ENTRY: declined in the log, and no entry, for not every provider keeps one. NOT_KNOWN: the provider
+ * did not say: it is out of reach, late, or still at work.
+ */
+const FINDINGS = ['AGREES', 'DIFFERS', 'OPEN', 'NO_ENTRY', 'NOT_KNOWN'] as const;
 
 const LIMIT_MAX = 100;
 const LIMIT_DEFAULT = 20;

@@ -129,23 +129,15 @@ export const differenceOf = (
   own: Logged | undefined,
   entry: LedgerEntry | undefined,
 ): Difference => {
-  const {
-    operationId: _id,
-    captured: _c,
-    failedLater: _f,
-    isObserved: _o,
-    ...log
-  } = own ?? ({} as Logged);
-  const {
-    operationId: _entryId,
-    providerReference: _r,
-    ...provider
-  } = entry ?? ({} as LedgerEntry);
-  return {
-    kind,
-    operationId: own?.operationId ?? entry?.operationId ?? '',
-    paymentId: own?.paymentId ?? entry?.paymentId ?? '',
-    ...(own !== undefined && { log }),
-    ...(entry !== undefined && { provider }),
-  };
+  const { operationId = '', paymentId = '' } = own ?? entry ?? {};
+  const difference: Difference = { kind, operationId, paymentId };
+  if (own !== undefined) {
+    const { operationId: _, captured: _c, failedLater: _f, isObserved: _o, ...log } = own;
+    difference.log = log;
+  }
+  if (entry !== undefined) {
+    const { operationId: _, providerReference: _r, ...provider } = entry;
+    difference.provider = provider;
+  }
+  return difference;
 };

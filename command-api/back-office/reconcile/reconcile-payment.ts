@@ -11,6 +11,7 @@ import type { LaterResult } from '../../../shared/payment/commands.ts';
 import { decideLater } from '../../../shared/payment/decide.ts';
 import { isNeverCarriedOut, type Operation } from '../../../shared/payment/state.ts';
 import { within } from '../../../shared/runtime/back-off.ts';
+import { fewAtOnce } from '../../../shared/runtime/scheduling.ts';
 import type { CommandDeps } from '../../deps.ts';
 import type { LoadedPayment } from '../../payment-log.ts';
 import { questionAbout } from '../../recovery/ask.ts';
@@ -23,7 +24,6 @@ export type LookedUp = Exclude<Awaited<ReturnType<Provider['lookUp']>>, ActionRe
 type Compared = PaymentReconciliation['operations'][number];
 type Judged = Pick<Compared, 'finding' | 'difference' | 'why'>;
 
-const AT_ONCE = 4;
 /** Less than a gateway waits for a response. */
 const MS_MAX = 10_000;
 const NO_ENTRY: LookedUp = { outcome: 'NOT_FOUND' };
@@ -121,16 +121,16 @@ const lookUpAll = async (
   operations: readonly Operation[],
 ): Promise<ReadonlyMap<string, LookedUp>> => {
   const found = new Map<string, LookedUp>();
-  const waiting = [...operations];
-  const work = async (): Promise<void> => {
-    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
-      const said = await provider.lookUp(questionAbout(payment, one));
-      // Nothing is carried out before the shopper was there.
-      found.set(one.operationId, said.outcome === 'ACTION_REQUIRED' ? NO_ENTRY : said);
-    }
-  };
-  const all = Promise.all(Array.from({ length: AT_ONCE }, work)).then(() => undefined);
-  await within(MS_MAX, all, () => new Error('late')).catch(() => waiting.splice(0));
+  let isLate = false;
+  const all = fewAtOnce(operations, async (one) => {
+    if (isLate) return;
+    const said = await provider.lookUp(questionAbout(payment, one));
+    // Nothing is carried out before the shopper was there.
+    found.set(one.operationId, said.outcome === 'ACTION_REQUIRED' ? NO_ENTRY : said);
+  });
+  await within(MS_MAX, all, () => new Error('late')).catch(() => {
+    isLate = true;
+  });
   return found;
 };
 

@@ -3,8 +3,10 @@
  * at a time, of a window and for a hundredth of the time at most (ADR-0263).
  */
 
+import { z } from 'zod';
 import type { KnownDispute } from '../../../providers/port.ts';
 import { StoreUnavailable } from '../../../shared/event-store/errors.ts';
+import type { KeyDocument } from '../../../shared/read-models/key-document.ts';
 import type { ParkedPayment, ReadModelsReader } from '../../../shared/read-models/port.ts';
 import {
   jittered,
@@ -12,12 +14,13 @@ import {
   type StartTimer,
   startBackgroundTimer,
 } from '../../../shared/runtime/back-off.ts';
+import { orElse } from '../../../shared/runtime/error-text.ts';
 import type { Logger } from '../../../shared/runtime/log.ts';
 import type { Metrics } from '../../../shared/runtime/metrics.ts';
 import { oneRunAtATime } from '../../../shared/runtime/scheduling.ts';
 import { LISTED_MAX } from './books.ts';
 import { type Reconciliation, type ReconciliationPart, WINDOW_DAYS } from './contract.ts';
-import type { Difference } from './differences.ts';
+import { DIFFERENCE_KINDS, type Difference } from './differences.ts';
 import {
   LedgerUnavailable,
   type ReconcileOptions,
@@ -25,7 +28,60 @@ import {
   unavailable,
 } from './reconcile.ts';
 import { askAgain, faultsOf, noteFound, type Standing } from './standing.ts';
-import type { KeptTurn, openTurns } from './turn.ts';
+
+const count = z.int().min(0);
+
+const keptTurn = z.object({
+  /** When the last turn began; 0: never. */
+  ranMs: z.number(),
+  /** Up to then what was made elsewhere was looked for. */
+  lookedMs: z.number().optional(),
+  /** The last comparison of the schedule. */
+  compared: z.object({ atMs: z.number(), tookMs: z.number() }).optional(),
+  found: z
+    .object({
+      byKind: z.record(z.enum(DIFFERENCE_KINDS), count),
+      unreadable: count,
+      notCompared: count,
+    })
+    .optional(),
+});
+type KeptTurn = z.infer<typeof keptTurn>;
+
+const turnIn = (text = ''): KeptTurn =>
+  orElse({ ranMs: 0 }, () => keptTurn.parse(JSON.parse(text)));
+
+const ATTEMPTS_MAX = 5;
+
+/**
+ * Whose turn it is to compare, and what came of the last ones (ADR-0263). Where the document is damaged
+ * or cannot be kept, each process compares. No function throws.
+ */
+export const openTurns = (document: KeyDocument, nowMs: () => number) => {
+  const load = async () => {
+    const stored = await document.load().catch(() => undefined);
+    return { version: stored?.version ?? 0, kept: turnIn(stored?.text) };
+  };
+  const save = (kept: KeptTurn, version: number): Promise<boolean> =>
+    document.save(JSON.stringify(kept), version).catch(() => true);
+
+  return {
+    /** What was kept before, and whether this process has the turn: no process had one within `everyMs`. */
+    take: async (everyMs: number): Promise<{ kept: KeptTurn; isTaken: boolean }> => {
+      const { version, kept } = await load();
+      const agoMs = nowMs() - kept.ranMs;
+      // A clock that was ahead holds no other process up.
+      const isDone = kept.ranMs > 0 && agoMs >= 0 && agoMs < everyMs;
+      return { kept, isTaken: !isDone && (await save({ ...kept, ranMs: nowMs() }, version)) };
+    },
+    keep: async (change: Partial<KeptTurn>): Promise<void> => {
+      for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts += 1) {
+        const { version, kept } = await load();
+        if (await save({ ...kept, ...change }, version)) return;
+      }
+    },
+  };
+};
 
 type ReconcilingOptions = Omit<ReconcileOptions, 'signal' | 'since'> &
   Standing & {
