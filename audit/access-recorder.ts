@@ -1,5 +1,4 @@
 /** Records each reading of audit data in the log before its response leaves (ADR-0011). */
-
 import type { FastifyRequest } from 'fastify';
 import { expectedAfter, timeAfter } from '../shared/event-store/codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../shared/event-store/errors.ts';

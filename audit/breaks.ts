@@ -1,5 +1,4 @@
 /** An acknowledgement of a break is an event of the log itself, so that an export holds it too. */
-
 import { breakAt, hashOf } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import type { Position, StoredForm } from '../shared/event-store/port.ts';
@@ -14,13 +13,13 @@ export type LogBreak = {
   digest?: string | undefined;
 };
 
-export type Acknowledgement = { actor: string; time: string; note: string };
+export type AcknowledgedBreak = { actor: string; time: string; note: string };
 
 /** Plain data, because threads pass it on. `kept` are the first breaks of `count`. */
 export type BreaksMet<B extends LogBreak = LogBreak> = {
   count: number;
   kept: B[];
-  acknowledgements: [break_: string, by: Acknowledgement][];
+  acknowledgements: [break_: string, by: AcknowledgedBreak][];
 };
 
 /**
@@ -33,7 +32,7 @@ export type LogBreaks<B extends LogBreak = LogBreak> = {
   unreadable?: number | undefined;
   unsealed?: number | undefined;
   named: B[];
-  acknowledged: (B & Acknowledgement)[];
+  acknowledged: (B & AcknowledgedBreak)[];
 };
 
 export type NamedBreaks = Pick<LogBreaks, 'count' | 'unreadable' | 'named'>;

@@ -204,7 +204,7 @@ export const AuditExplanation = named('AuditExplanation', {
   paymentId: z.string(),
   command: z.enum(['capture', 'void', 'refund']),
   allowed: z.boolean(),
-  /** Status, revision and currency are left out beside `broken`. */
+  /** Status, revision and currency are left out where there is `broken`. */
   status: z.enum(PAYMENT_STATUSES).optional(),
   revision: z.int().optional(),
   amount: minor.optional(),

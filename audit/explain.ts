@@ -1,5 +1,4 @@
 /** Names the events behind a decision of the rules (shared/payment/decide.ts). */
-
 import { describeBreak } from '../shared/event-store/chain.ts';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { type Decision, decide, hasReachedCeiling } from '../shared/payment/decide.ts';

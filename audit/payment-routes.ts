@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { onlyOf } from '../shared/http/auth/principal.ts';
-import { cursorOf, type Place, placeOf } from '../shared/http/cursor.ts';
+import { type CursorPlace, cursorOf, placeAfter } from '../shared/http/cursor.ts';
 import { reject } from '../shared/http/errors.ts';
 import { NoParameters } from '../shared/http/fields.ts';
 import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
@@ -44,7 +44,7 @@ const searchPage = async (
   { store, readModels }: Pick<AuditDeps, 'store' | 'readModels'>,
   requested: z.output<typeof SearchParameters>,
   only: string | undefined,
-  after: Place | undefined,
+  after: CursorPlace | undefined,
 ) => {
   const { q, merchant, cursor: _cursor, limit = SEARCH_LIMIT_DEFAULT, ...filters } = requested;
   // The response for another merchant is the same as for a search that finds nothing.
@@ -69,7 +69,7 @@ export const AUDIT_PAYMENT_ROUTES = {
     request: { query: SearchParameters },
     responses: okJson(AuditSearchPage),
     handle: async (deps, { principal, query }, reply) => {
-      const after = query.cursor === undefined ? undefined : placeOf(query.cursor);
+      const after = query.cursor === undefined ? undefined : placeAfter(query.cursor);
       if (query.cursor !== undefined && after === undefined)
         return reject(reply, 'INVALID_REQUEST', ['cursor must be the next of an earlier page']);
       await deps.record(reply.request, { action: 'SEARCH' });

@@ -3,7 +3,6 @@
  * leaves no event in the log: its server announces it, the projector has parked it, and the read models
  * have its document (docs/audit.md).
  */
-
 import {
   StoreFileUnusable,
   StreamNotWhole,

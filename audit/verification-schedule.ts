@@ -1,5 +1,4 @@
 /** Verifies the log soon after the start and at an interval, and has the read models compared (gaps §28). */
-
 import { type KeyDocument, openKeyDocument } from '../shared/read-models/key-document.ts';
 import {
   jittered,

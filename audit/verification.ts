@@ -1,5 +1,4 @@
 /** Verifies the hash chain and the sums of one payment, or of the whole log, as stored. */
-
 import { breakAt, logIdOf } from '../shared/event-store/chain.ts';
 import type { LogJob, Position, StoredForm } from '../shared/event-store/port.ts';
 import { scanLog } from '../shared/event-store/scan-log.ts';
@@ -62,7 +61,7 @@ const notComparable = (kept: KeptHead, { logId, only }: Scope): string | undefin
     : "the kept head is of another merchant's events";
 };
 
-/** A signature that is not good comes first, and says beside it what else does not fit. */
+/** A signature that is not good comes first, and says with it what else does not fit. */
 const misfitOf = (kept: KeptHead, scope: Scope): string | undefined => {
   const reason = notComparable(kept, scope);
   if (kept.signature !== 'NOT_GOOD') return reason;

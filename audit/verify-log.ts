@@ -1,5 +1,4 @@
 /** Verifies a whole log page by page: its chain, the sums of every payment, and its seals. */
-
 import {
   type ByStream,
   beforeIn,

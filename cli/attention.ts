@@ -6,7 +6,7 @@ import {
   type AttentionItem,
   type AttentionList,
 } from '../command-api/back-office/attention/contract.ts';
-import { pathOf } from './audit.ts';
+import { auditPath } from './audit.ts';
 import { jsonOf, openClient, readOps } from './client.ts';
 import { formatOption, type Given, verb } from './options.ts';
 import { CommandFailed, columns, count, print, printJson, printList } from './output.ts';
@@ -19,7 +19,7 @@ export const readAttention = async (query: Record<string, string> = {}) => {
   const items: AttentionItem[] = [];
   let cursor: string | undefined;
   do {
-    const page = pathOf(LIST, { limit: LIMIT, ...query, cursor });
+    const page = auditPath(LIST, { limit: LIMIT, ...query, cursor });
     const { items: more, next } = await readOps<AttentionList>(page);
     items.push(...more);
     cursor = next;

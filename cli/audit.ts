@@ -1,7 +1,7 @@
 import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from '../audit/contract.ts';
 import { describeBreak } from '../shared/event-store/chain.ts';
 import { type Client, openClient } from './client.ts';
-import { CommandFailed, money } from './output.ts';
+import { CommandFailed, moneyText } from './output.ts';
 
 export type ShownEvent = AuditEvent | AuditUnreadableEvent;
 
@@ -12,7 +12,7 @@ export const auditClient = async (merchant?: string, data?: string): Promise<Cli
   return (await import('./stopped-folder.ts')).openStoppedFolder(data, merchant);
 };
 
-export const pathOf = (path: string, parameters: Record<string, unknown> = {}): string => {
+export const auditPath = (path: string, parameters: Record<string, unknown> = {}): string => {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
   const query = new URLSearchParams(
     given.map(([name, value]): [string, string] => [name, String(value)]),
@@ -24,7 +24,7 @@ export const paymentPath = (
   paymentId: string,
   name: string,
   parameters?: Record<string, unknown>,
-): string => pathOf(`/audit/v1/payments/${encodeURIComponent(paymentId)}/${name}`, parameters);
+): string => auditPath(`/audit/v1/payments/${encodeURIComponent(paymentId)}/${name}`, parameters);
 
 /** A moment of a payment; with neither field the present. */
 export type At = { revision?: string; at?: string };
@@ -40,7 +40,7 @@ export const dateAndClockOf = (time: string): string => `${time.slice(0, 10)} ${
 
 export const amountIn = (event: ShownEvent): string =>
   'amounts' in event && event.amounts !== undefined
-    ? money(event.amounts.amount, event.amounts.currency)
+    ? moneyText(event.amounts.amount, event.amounts.currency)
     : '';
 
 /** Throws CommandFailed with exit code 3 and the place of the break, if there is one. */

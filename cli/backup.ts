@@ -33,7 +33,7 @@ import {
 } from '../shared/runtime/private-files.ts';
 import { type Client, jsonOf } from './client.ts';
 import { dataOption, type Format, formatOption, verb } from './options.ts';
-import { CommandFailed, counted, failOnMisfit, note, print, printJson } from './output.ts';
+import { CommandFailed, countOf, failOnMisfit, note, print, printJson } from './output.ts';
 import { keyPlaceIn, readSettings } from './settings.ts';
 import { EVENTS, hasWaitingPages, lockFolder, openStoppedFolder } from './stopped-folder.ts';
 
@@ -147,8 +147,8 @@ const runBackup = async (target: string, { format }: { format: Format }): Promis
     note(`its time could not be noted in ${dataDir}, so alerts do not know of it: ${whyOf(error)}`),
   );
   if (format === 'json') return printJson(copied);
-  print(`${folder}  ${counted(copied.events)} events`);
-  for (const { name, bytes } of copied.files) print(`  ${name}  ${counted(bytes)} bytes`);
+  print(`${folder}  ${countOf(copied.events)} events`);
+  for (const { name, bytes } of copied.files) print(`  ${name}  ${countOf(bytes)} bytes`);
   const secrets = copied.files.flatMap(({ name }) => (name.endsWith('.sqlite') ? [] : [name]));
   if (secrets.length > 0)
     note(`It holds secrets (${secrets.join(', ')}): keep it as safe as the service.`);
@@ -211,7 +211,7 @@ const restore = async (given: string): Promise<void> => {
     rmSync(head, { force: true });
     await syncPath(folder);
     const hours = ((Date.now() - Date.parse(time)) / 3_600_000).toFixed(1);
-    print(`${folder}  ${counted(events)} events, whose chain holds`);
+    print(`${folder}  ${countOf(events)} events, whose chain holds`);
     print(`  the last one is of ${time}, ${hours} hours ago`);
     print(`  what was there is in ${aside}`);
   } catch (error) {
@@ -256,7 +256,7 @@ const repair = async ({ data: folder }: { data: string }): Promise<void> => {
     linkSync(file, kept);
     renameSync(draft, file);
     await syncPath(folder);
-    print(`${file}  ${counted(events)} events, whose chain holds, with new indexes`);
+    print(`${file}  ${countOf(events)} events, whose chain holds, with new indexes`);
     print(`${kept}  the file as it was`);
     note('Next: start the service, then payments verify --all and payments reconcile');
   } catch (error) {

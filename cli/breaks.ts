@@ -1,17 +1,16 @@
 /** The breaks of a log: how verbs show them, and how a person acknowledges one. */
-
 import type { LogBreak, LogBreaks } from '../audit/breaks.ts';
 import type { AuditVerification } from '../audit/contract.ts';
 import { describeBreak } from '../shared/event-store/chain.ts';
 import { jsonOf, openClient } from './client.ts';
-import { CommandFailed, columns, counted, note, print } from './output.ts';
+import { CommandFailed, columns, countOf, note, print } from './output.ts';
 
 type Shown = LogBreak & { line?: number | undefined };
 
 const nameOf = ({ stream, revision }: Pick<LogBreak, 'stream' | 'revision'>): string =>
   `${stream}@${revision}`;
 
-export const placeOf = (broken: Shown): string =>
+export const placeText = (broken: Shown): string =>
   `${broken.line === undefined ? '' : `line ${broken.line}, `}${describeBreak(broken)}`;
 
 /** A head is the log hash at a position (glossary); without one the last event is named by its own hash. */
@@ -27,32 +26,32 @@ export const headText = (head: AuditVerification['head']): string => {
 export const printAcknowledged = ({ acknowledged }: Pick<LogBreaks<Shown>, 'acknowledged'>) => {
   const rows = acknowledged.map((one) => {
     const by = `by ${one.actor} at ${one.time}: ${one.note}`;
-    return ['acknowledged', nameOf(one), placeOf(one), by];
+    return ['acknowledged', nameOf(one), placeText(one), by];
   });
   print(...columns(rows));
 };
 
-const rowOf = (broken: Shown): string[] => ['BREAK', nameOf(broken), placeOf(broken)];
+const rowOf = (broken: Shown): string[] => ['BREAK', nameOf(broken), placeText(broken)];
 
 export const printBreaks = ({ count, named, acknowledged }: LogBreaks<Shown>): void => {
   printAcknowledged({ acknowledged });
   if (count < 2) return;
   print(...columns(named.map(rowOf)));
-  if (count > named.length) print(`and ${counted(count - named.length)} more`);
+  if (count > named.length) print(`and ${countOf(count - named.length)} more`);
 };
 
 export const othersOf = ({ count }: Pick<LogBreaks, 'count'>): string =>
-  count > 1 ? `; ${counted(count)} breaks in all` : '';
+  count > 1 ? `; ${countOf(count)} breaks in all` : '';
 
 /** Throws CommandFailed with exit code 3 and the first break that is not acknowledged, if there is one. */
 export const failOnBreaks = (what: string, breaks: LogBreaks<Shown>): void => {
   const [broken] = breaks.named;
   for (const one of breaks.acknowledged)
-    note(`acknowledged by ${one.actor}: ${placeOf(one)}: ${one.note}`);
+    note(`acknowledged by ${one.actor}: ${placeText(one)}: ${one.note}`);
   if (broken === undefined) return;
   if (breaks.count > 1) note(...columns(breaks.named.map(rowOf)));
   throw new CommandFailed(
-    `${what} failed verification at ${placeOf(broken)}${othersOf(breaks)}`,
+    `${what} failed verification at ${placeText(broken)}${othersOf(breaks)}`,
     3,
   );
 };
@@ -73,6 +72,6 @@ export const acknowledgeBreaks = async (
   const client = await openClient({ scope: 'ops:admin' });
   for (const { position: _, ...one } of named) {
     await jsonOf(client.post('/ops/v1/log/acknowledge', { ...one, note: why }));
-    note(`acknowledged: ${placeOf({ position: '', ...one })}`);
+    note(`acknowledged: ${placeText({ position: '', ...one })}`);
   }
 };

@@ -157,7 +157,7 @@ export const rejectionLine = (status: number, body: string): string => {
 };
 
 /** Throws CommandFailed where the connection is lost before the end of the body. */
-export const textOf = async (response: Response): Promise<string> => {
+export const bodyText = async (response: Response): Promise<string> => {
   try {
     return await response.text();
   } catch (error) {
@@ -170,13 +170,13 @@ export const textOf = async (response: Response): Promise<string> => {
 /** A successful response. Throws CommandFailed; a 400 means wrong usage of the verb, exit code 2. */
 export const orFail = async (response: Response): Promise<Response> => {
   if (response.ok) return response;
-  const line = rejectionLine(response.status, await textOf(response));
+  const line = rejectionLine(response.status, await bodyText(response));
   throw new CommandFailed(line, response.status === 400 ? 2 : 1);
 };
 
 /** The JSON of a successful response. Throws CommandFailed as orFail, and for a body that is no JSON. */
 export const jsonOf = async <T>(response: Promise<Response>): Promise<T> => {
-  const text = await textOf(await orFail(await response));
+  const text = await bodyText(await orFail(await response));
   try {
     return JSON.parse(text) as T;
   } catch {
@@ -203,7 +203,7 @@ export const postToFollowing = async (
   for (;;) {
     const response = await client.post(path, undefined, headers);
     if (response.ok) return response;
-    const text = await textOf(response);
+    const text = await bodyText(response);
     const reason = response.headers.get(REJECTION_HEADER);
     if (reason !== 'STANDING_BY' || performance.now() > untilMs)
       throw new CommandFailed(rejectionLine(response.status, text) + next(reason));

@@ -25,7 +25,7 @@ import { CommandFailed } from './output.ts';
 import { publicKeyIn } from './settings.ts';
 
 /** `misfit`: why it is not proven what the payment was. */
-export type Source = {
+export type EventsFile = {
   misfit: string | undefined;
   timeline(): Promise<Pick<AuditTimeline, 'events' | 'broken'>>;
   state(at: At): Promise<State | AuditNoState>;
@@ -72,7 +72,7 @@ export const openFileSource = async (
   paymentId: string,
   file: string,
   key?: string,
-): Promise<Source> => {
+): Promise<EventsFile> => {
   const manifest = readManifestOf(file);
   const { completeness, log, signature } = manifest;
   const { seals, reasonFor } = logCheck(manifest, { log, publicKey: publicKeyIn(key) });

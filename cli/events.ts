@@ -13,7 +13,7 @@ import {
   type ShownEvent,
 } from './audit.ts';
 import { jsonOf } from './client.ts';
-import type { Source } from './events-of-file.ts';
+import type { EventsFile } from './events-of-file.ts';
 import {
   dataOption,
   formatOption,
@@ -22,11 +22,14 @@ import {
   timeOrRevision,
   verb,
 } from './options.ts';
-import { columns, failOnMisfit, money, print, printJson, printList, styled } from './output.ts';
+import { columns, failOnMisfit, moneyText, print, printJson, printList, styled } from './output.ts';
 
 type Options = Given<'at' | 'file' | 'key' | 'data' | 'merchant', 'state' | 'diff'>;
 
-const serviceSource = async (paymentId: string, { merchant, data }: Options): Promise<Source> => {
+const serviceSource = async (
+  paymentId: string,
+  { merchant, data }: Options,
+): Promise<EventsFile> => {
   const client = await auditClient(merchant, data);
   return {
     misfit: client.misfit,
@@ -71,7 +74,8 @@ export const timelineLines = (events: readonly ShownEvent[]): string[] =>
 
 const showState = (state: State): void => {
   const { payment, revision, event, now } = state;
-  const amount = (name: string): string => money(Number(payment[name]), String(payment.currency));
+  const amount = (name: string): string =>
+    moneyText(Number(payment[name]), String(payment.currency));
   const since = 'time' in event ? `${event.type} at ${event.time} by ${event.actor}` : '';
   print(
     `${styled('bold', String(payment.paymentId))}  ${payment.status}  ${amount('amount')}`,
@@ -105,14 +109,14 @@ const showEvents = async (paymentId: string, options: Options, command: Command)
   failOnMisfit(source);
 };
 
-const showUpTo = async (source: Source, at: At, { format }: Options) => {
+const showUpTo = async (source: EventsFile, at: At, { format }: Options) => {
   const timeline = await source.timeline();
   const events = upTo(timeline.events, at);
   printList(format, events, timelineLines, 'The payment has no event up to then.');
   return timeline;
 };
 
-const showMoment = async (source: Source, at: At, { format, state, diff }: Options) => {
+const showMoment = async (source: EventsFile, at: At, { format, state, diff }: Options) => {
   const then = await source.state(at);
   const isThere = 'payment' in then;
   if (format === 'json') printJson(state === true || !isThere ? then : then.differences);

@@ -4,7 +4,7 @@ import type { AuditExplanation, AuditForbidding } from '../audit/contract.ts';
 import { atOf, auditClient, dateAndClockOf, failIfBroken, paymentPath } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { dataOption, formatOption, type Given, timeOrRevision, verb } from './options.ts';
-import { columns, failOnMisfit, money, print, printJson, styled } from './output.ts';
+import { columns, failOnMisfit, moneyText, print, printJson, styled } from './output.ts';
 
 type Options = Given<'amount' | 'at' | 'merchant' | 'data'>;
 
@@ -20,7 +20,7 @@ const show = (explanation: AuditExplanation, at: string | undefined): void => {
   const { command, allowed, status = 'not shown', amount, currency, code, details } = explanation;
   const then = at === undefined ? '' : ` at ${at}`;
   const isWhole = amount === undefined || currency === undefined;
-  const ofAmount = isWhole ? '' : ` of ${money(amount, currency)}`;
+  const ofAmount = isWhole ? '' : ` of ${moneyText(amount, currency)}`;
   const decision = allowed
     ? styled('green', at === undefined ? 'would be allowed' : 'would have been allowed')
     : styled('red', `refused: ${code}`);

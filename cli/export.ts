@@ -17,7 +17,7 @@ import type { Manifest } from '../audit/manifest.ts';
 import { isMoment } from '../shared/http/fields.ts';
 import { orElse } from '../shared/runtime/error-text.ts';
 import { replacePrivateFile, syncPath } from '../shared/runtime/private-files.ts';
-import { auditClient, pathOf } from './audit.ts';
+import { auditClient, auditPath } from './audit.ts';
 import { failOnBreaks, headText } from './breaks.ts';
 import { orFail } from './client.ts';
 import { lineCheck, manifestFileOf, wholeReason } from './export-file.ts';
@@ -138,7 +138,7 @@ type Options = Given<'from' | 'to' | 'merchant' | 'data', 'force'> & { out: stri
 
 const routeOf = (payment: string | undefined, { from, to: toTime }: Options): string => {
   const since = from !== undefined && isMoment(from) ? { fromTime: from } : { from };
-  return pathOf('/audit/v1/export', { payment, ...since, toTime });
+  return auditPath('/audit/v1/export', { payment, ...since, toTime });
 };
 
 const NOT_SIGNED =

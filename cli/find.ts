@@ -1,10 +1,10 @@
 /** `payments find`: searches payments whose id is not known. */
 import type { Command } from 'commander';
 import type { AuditFound, AuditSearchPage } from '../audit/contract.ts';
-import { auditClient, pathOf } from './audit.ts';
+import { auditClient, auditPath } from './audit.ts';
 import { jsonOf } from './client.ts';
 import { formatOption, type Given, timeValue, verb } from './options.ts';
-import { money, note, print, printJson, styled, table } from './output.ts';
+import { moneyText, note, print, printJson, styled, table } from './output.ts';
 
 /** Texts for the query, by the names that they have there. */
 type Options = Given<string>;
@@ -13,7 +13,7 @@ const foundTable = table<AuditFound>({
   CREATED: ({ createdAt }) => `${createdAt.slice(0, 10)} ${createdAt.slice(11, 19)}`,
   PAYMENT: ({ paymentId }) => paymentId,
   STATUS: ({ status }) => status,
-  AMOUNT: ({ amount, currency }) => money(amount, currency),
+  AMOUNT: ({ amount, currency }) => moneyText(amount, currency),
   CARD: ({ last4 }) => last4,
   REFERENCE: ({ merchantReference = '' }) => merchantReference,
   MERCHANT: ({ merchantId }) => merchantId,
@@ -22,7 +22,7 @@ const foundTable = table<AuditFound>({
 const find = async (q: string | undefined, { format, ...parameters }: Options): Promise<void> => {
   const client = await auditClient();
   const page = await jsonOf<AuditSearchPage>(
-    client.get(pathOf('/audit/v1/payments', { q, ...parameters })),
+    client.get(auditPath('/audit/v1/payments', { q, ...parameters })),
   );
   if (format === 'json') return printJson(page);
   if (page.payments.length === 0)

@@ -4,7 +4,7 @@
  */
 import { type Command, Option } from 'commander';
 import { signedHeaders } from '../webhooks/signer.ts';
-import { amountIn, auditClient, clockOf, pathOf, type ShownEvent } from './audit.ts';
+import { amountIn, auditClient, auditPath, clockOf, type ShownEvent } from './audit.ts';
 import { openClient } from './client.ts';
 import { formatOption, type Given, verb } from './options.ts';
 import { CommandFailed, note, print, quoted } from './output.ts';
@@ -98,7 +98,7 @@ const listenAndForward = async (options: ForwardOptions): Promise<void> => {
     wasAccepted = isAccepted;
   };
 
-  await followStream(client, pathOf('/api/v1/webhook-events/stream', { from, types }), {
+  await followStream(client, auditPath('/api/v1/webhook-events/stream', { from, types }), {
     onEvent: async ({ event, id, data }, before) => {
       if (event === 'ready') return begin(data, id ?? before ?? from);
       if (id !== undefined) await pass(data, id, before);
@@ -129,7 +129,7 @@ const listen = async (options: Options, command: Command): Promise<void> => {
   if (type !== undefined && !isEventType(type))
     command.error('error: --type is no type of event; PaymentCaptured is one');
   const client = await auditClient(merchant);
-  await followStream(client, pathOf('/audit/v1/events/stream', { from }), {
+  await followStream(client, auditPath('/audit/v1/events/stream', { from }), {
     onOpen: (isFirst, last) =>
       note(
         isFirst

@@ -72,10 +72,10 @@ export const textsIn = (lines: readonly (string | false | undefined)[]): string[
   lines.filter((line) => typeof line === 'string');
 
 /** 1500 minor units in USD are `15.00 USD`. */
-export const money = (amount: number, currency: string): string =>
+export const moneyText = (amount: number, currency: string): string =>
   `${(amount / 100).toFixed(2)} ${currency}`;
 
-export const counted = (n: number): string => n.toLocaleString('en-US');
+export const countOf = (n: number): string => n.toLocaleString('en-US');
 
 export const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
 

@@ -4,8 +4,8 @@ import type { Command } from 'commander';
 import type { ProjectionList } from '../projector/contract.ts';
 import { postToFollowing, readOps } from './client.ts';
 import { type Format, formatOption, type Given, verb } from './options.ts';
-import { CommandFailed, count, counted, note, print, printJson, styled, table } from './output.ts';
-import { AS_STREAM, resultOf } from './streams.ts';
+import { CommandFailed, count, countOf, note, print, printJson, styled, table } from './output.ts';
+import { AS_STREAM, streamResult } from './streams.ts';
 
 const ROUTE = '/ops/v1/projections';
 
@@ -16,7 +16,7 @@ type Rebuilt = NonNullable<Rebuild['result']>;
 const lagOf = ({ lagEvents, lagIsExact, lagSeconds }: Status): string =>
   lagEvents === null || lagSeconds === null
     ? 'unknown'
-    : `${lagIsExact ? '' : 'at least '}${counted(lagEvents)} events, ${lagSeconds.toFixed(1)} s`;
+    : `${lagIsExact ? '' : 'at least '}${countOf(lagEvents)} events, ${lagSeconds.toFixed(1)} s`;
 
 const statusTable = table<Status>({
   PROJECTION: ({ projection }) => projection,
@@ -29,7 +29,7 @@ const statusTable = table<Status>({
 
 const rebuildLine = (rebuild: Rebuild): string => {
   const { state, startedAt, done, total, estimated, secondsLeft, reason } = rebuild;
-  const far = `${counted(done)}/${estimated ? 'about ' : ''}${counted(total)} events`;
+  const far = `${countOf(done)}/${estimated ? 'about ' : ''}${countOf(total)} events`;
   if (state === 'running')
     return `rebuild running since ${startedAt}: ${far}, ${Math.ceil(secondsLeft)} s left`;
   const end = state === 'done' ? far : `at ${far}: ${reason}`;
@@ -57,7 +57,7 @@ const rebuildNow = (accept: boolean): Promise<Rebuilt> => {
   const path = `${ROUTE}/rebuild${accept ? '?accept=true' : ''}`;
   const next = (reason: string | null) =>
     reason === 'REBUILD_RUNNING' ? '; watch it: payments projections status' : '';
-  return resultOf(postToFollowing(path, AS_STREAM, next), {
+  return streamResult(postToFollowing(path, AS_STREAM, next), {
     what: 'rebuild',
     lost: 'the connection to the projector was lost; the state of the rebuild: payments projections status',
     failed: (data) =>
@@ -68,15 +68,15 @@ const rebuildNow = (accept: boolean): Promise<Rebuilt> => {
 
 const show = (rebuilt: Rebuilt): void => {
   const { events, seconds, equal, old, new: fresh } = rebuilt;
-  const rate = counted(Math.round(events / Math.max(seconds, 0.001)));
+  const rate = countOf(Math.round(events / Math.max(seconds, 0.001)));
   print(
-    `${counted(events)} events in ${seconds.toFixed(1)} s (${rate}/s), ${counted(fresh.documents)} documents`,
+    `${countOf(events)} events in ${seconds.toFixed(1)} s (${rate}/s), ${countOf(fresh.documents)} documents`,
   );
   const hashes = `${old.hash.slice(0, 16)} ${equal ? '=' : '≠'} ${fresh.hash.slice(0, 16)}`;
   print(`checksum old ${equal ? '=' : '≠'} new: ${styled(equal ? 'green' : 'red', hashes)}`);
   if (!equal && rebuilt.served) {
     note(
-      `The old read models differed (${counted(old.documents)} documents). Those made of the log are served now.`,
+      `The old read models differed (${countOf(old.documents)} documents). Those made of the log are served now.`,
     );
   }
 };

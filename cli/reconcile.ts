@@ -7,28 +7,28 @@ import {
   WINDOW_DAYS,
 } from '../command-api/back-office/reconcile/contract.ts';
 import type { Difference } from '../command-api/back-office/reconcile/differences.ts';
-import { auditClient, pathOf, paymentPath } from './audit.ts';
+import { auditClient, auditPath, paymentPath } from './audit.ts';
 import { type Client, jsonOf, openClient, rejectionLine } from './client.ts';
 import { dataOption, formatOption, type Given, timeValue, verb } from './options.ts';
 import {
   CommandFailed,
   count,
   failOnMisfit,
-  money,
+  moneyText,
   print,
   printJson,
   styled,
   table,
   textsIn,
 } from './output.ts';
-import { AS_STREAM, resultOf } from './streams.ts';
+import { AS_STREAM, streamResult } from './streams.ts';
 
 type Options = Given<'data' | 'merchant' | 'limit' | 'since', 'acknowledge' | 'all'>;
 
 /** Neither side is shown of what an earlier comparison found, and is there still. */
 const sideOf = ({ log, provider }: Difference, side: Difference['log' | 'provider']): string => {
   if (side === undefined) return (log ?? provider) ? 'nothing' : 'as found earlier';
-  return `${side.kind} ${money(side.amount, side.currency)} ${side.outcome ?? 'unresolved'}`;
+  return `${side.kind} ${moneyText(side.amount, side.currency)} ${side.outcome ?? 'unresolved'}`;
 };
 
 const differencesTable = table<Difference>({
@@ -85,7 +85,7 @@ const stepsFor = (byKind: Reconciliation['byKind']): string[] => {
     : [...steps, `for ${rest}: payments events <payment> for each`];
 };
 
-export const failureOf = (
+export const failureText = (
   result: Pick<Reconciliation, 'differences' | 'more' | 'byKind' | 'unreadable' | 'notCompared'>,
 ): string => {
   const { differences, more, byKind, unreadable, notCompared } = result;
@@ -108,8 +108,8 @@ const inFolder = (line: string, data: string | undefined): string =>
 
 /** Asks for a stream, which no proxy closes while a long ledger is read. */
 const compare = ({ post }: Client, { since, all }: Options): Promise<Reconciliation> => {
-  const path = pathOf('/audit/v1/reconcile', { since, all: all && 'true' });
-  return resultOf(post(path, undefined, AS_STREAM), {
+  const path = auditPath('/audit/v1/reconcile', { since, all: all && 'true' });
+  return streamResult(post(path, undefined, AS_STREAM), {
     what: 'reconcile',
     lost: 'the connection was lost before the result; start the comparison again',
     failed: (data) => rejectionLine(503, data),
@@ -139,7 +139,7 @@ const findingOf = ({ finding, why }: Compared): string => {
 const operationsTable = table<Compared>({
   INTENT: ({ revision }) => `r${revision}`,
   OPERATION: ({ kind }) => kind,
-  AMOUNT: ({ amount, currency }) => money(amount, currency),
+  AMOUNT: ({ amount, currency }) => moneyText(amount, currency),
   LOG: ({ log = 'unresolved' }) => log,
   PROVIDER: saidOf,
   ID: ({ operationId }) => operationId,
@@ -193,7 +193,7 @@ const reconcile = async (paymentId: string | undefined, options: Options): Promi
   if (format === 'json') printJson({ ...result, acknowledgement });
   else if (acknowledgement !== undefined) print(acknowledgedLine(acknowledgement));
   if (acknowledgement === undefined && !result.ok)
-    throw new CommandFailed(inFolder(failureOf(result), data), 3);
+    throw new CommandFailed(inFolder(failureText(result), data), 3);
   failOnMisfit(client);
 };
 

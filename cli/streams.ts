@@ -5,7 +5,7 @@ import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { TOKEN_EXPIRED } from '../audit/live.ts';
 import { EVENT_STREAM } from '../shared/http/server/streams.ts';
 import { type Client, orFail } from './client.ts';
-import { CommandFailed, counted, note, ServiceUnreachable } from './output.ts';
+import { CommandFailed, countOf, note, ServiceUnreachable } from './output.ts';
 
 /** Progress on stderr: one line that changes in a terminal, in a pipe a line every two seconds. */
 type Total = { total: number; estimated?: boolean };
@@ -29,8 +29,8 @@ export const startProgress = (what: string, first: number) => {
     const { total, estimated = false } = known;
     const seconds = Math.max((performance.now() - startedAtMs) / 1000, 0.001);
     const percent = total === 0 ? 100 : Math.floor((done / total) * 100);
-    const far = `${counted(done)}/${estimated ? 'about ' : ''}${counted(total)}`;
-    const line = `${what} ${percent}%  ${far}  ${counted(Math.round(done / seconds))}/s`;
+    const far = `${countOf(done)}/${estimated ? 'about ' : ''}${countOf(total)}`;
+    const line = `${what} ${percent}%  ${far}  ${countOf(Math.round(done / seconds))}/s`;
     const text = isLast ? line : `${line}  ${leftOf(done, total, seconds)}`;
     if (isTerminal && !isLast) process.stderr.write(CLEAR_LINE + text);
     else note(text);
@@ -75,7 +75,7 @@ type ToResult = {
 };
 
 /** The result of a stream, whose progress is shown meanwhile. Throws CommandFailed where there is no result. */
-export const resultOf = async <T>(
+export const streamResult = async <T>(
   response: Promise<Response>,
   { what, lost, failed, progressOf }: ToResult,
 ): Promise<T> => {

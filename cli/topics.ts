@@ -1,11 +1,10 @@
 /** `payments topics`: the topics and their messages, computed from the log: the same bytes with a broker and without. */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import { withoutControlSigns } from '../shared/runtime/json.ts';
 import type { RelayParkedList, RelayParkedRetries, RelayParkedRetry } from '../topics/contract.ts';
-import { pathOf } from './audit.ts';
-import { type Client, openClient, orFail, postOps, readOps, textOf } from './client.ts';
+import { auditPath } from './audit.ts';
+import { bodyText, type Client, openClient, orFail, postOps, readOps } from './client.ts';
 import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, columns, count, note, print, printJson } from './output.ts';
 
@@ -40,9 +39,9 @@ type TailOptions = {
 };
 
 const printPage = async (client: Client, { topic, keys }: TailOptions, from: string) => {
-  const path = pathOf(`/ops/v1/topics/${topic}/messages`, { from, keys: keys && 'true' });
+  const path = auditPath(`/ops/v1/topics/${topic}/messages`, { from, keys: keys && 'true' });
   const response = await orFail(await client.get(path));
-  const values = await textOf(response);
+  const values = await bodyText(response);
   // A pipe gets the exact bytes of the messages.
   process.stdout.write(process.stdout.isTTY ? withoutControlSigns(values) : values);
   return response.headers.get('next-position') ?? from;

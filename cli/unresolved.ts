@@ -1,13 +1,13 @@
 /** `payments unresolved` and `payments resolve`: operations whose outcome is not known, or is contradicted, and a person's word for it (gaps §16, ADR-0098). */
 import { type Command, Option } from 'commander';
 import type {
-  Resolution,
+  ResolutionBody,
   ResolutionRequested,
   UnresolvedList,
 } from '../command-api/back-office/by-hand/contract.ts';
 import { jsonOf, openClient, readOps } from './client.ts';
 import { type Format, formatOption, type Given, verb } from './options.ts';
-import { money, note, print, printJson, table } from './output.ts';
+import { moneyText, note, print, printJson, table } from './output.ts';
 
 type Unresolved = UnresolvedList['unresolved'][number];
 
@@ -34,7 +34,7 @@ const unresolvedTable = table<Unresolved>({
   MERCHANT: (one) => one.merchantId,
   STATE: (one) => one.state.toLowerCase(),
   OPERATION: (one) => one.operation,
-  AMOUNT: (one) => money(one.amountMinor, one.currency),
+  AMOUNT: (one) => moneyText(one.amountMinor, one.currency),
   AGE: (one) => span(Date.now() - Date.parse(one.since)),
   ATTEMPTS: (one) => String(one.attempts),
   'NEXT ATTEMPT': nextOf,
@@ -93,7 +93,7 @@ const resolve = async (paymentId: string, options: Options): Promise<void> => {
     ...(operationId !== undefined && { operationId }),
     ...(withoutFence && { withoutFence }),
   };
-  const resolved = await jsonOf<Resolution | ResolutionRequested>(client.post(path, body));
+  const resolved = await jsonOf<ResolutionBody | ResolutionRequested>(client.post(path, body));
   if (format === 'json') return printJson(resolved);
   const { operation, status } = resolved;
   if ('request' in resolved) {

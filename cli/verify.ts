@@ -3,12 +3,12 @@ import { type Command, Option } from 'commander';
 import { findingOf, sealBefore } from '../audit/breaks.ts';
 import type { AuditVerification } from '../audit/contract.ts';
 import type { ReadModelsComparison } from '../projector/contract.ts';
-import { auditClient, pathOf, paymentPath } from './audit.ts';
+import { auditClient, auditPath, paymentPath } from './audit.ts';
 import {
   acknowledgeBreaks,
   headText,
   othersOf,
-  placeOf,
+  placeText,
   printAcknowledged,
   printBreaks,
 } from './breaks.ts';
@@ -19,7 +19,7 @@ import {
   CommandFailed,
   columns,
   count,
-  counted,
+  countOf,
   failOnMisfit,
   note,
   print,
@@ -27,7 +27,7 @@ import {
   styled,
 } from './output.ts';
 import { publicKeyIn } from './settings.ts';
-import { AS_STREAM, resultOf } from './streams.ts';
+import { AS_STREAM, streamResult } from './streams.ts';
 
 type Options = Given<
   'acknowledge' | 'note' | 'file' | 'manifest' | 'key' | 'merchant' | 'data',
@@ -99,7 +99,7 @@ const show = (verification: Verification, { format, key }: Options, misfit?: str
     if (isPretty) print(firstLine(finding === 'INCOMPLETE' ? finding : 'BROKEN', verification));
     if (isPretty && breaks !== undefined) printBreaks(breaks);
     throw new CommandFailed(
-      `verification failed at ${placeOf(broken)}${othersOf(breaks ?? { count: 1 })}${missingIn(verification)}; ${verification.completeness !== undefined ? 'compare it with another copy, or with the log: payments verify --all' : 'keep this copy and compare it with an export: payments export'}`,
+      `verification failed at ${placeText(broken)}${othersOf(breaks ?? { count: 1 })}${missingIn(verification)}; ${verification.completeness !== undefined ? 'compare it with another copy, or with the log: payments verify --all' : 'keep this copy and compare it with an export: payments export'}`,
       3,
     );
   }
@@ -131,7 +131,7 @@ const manifestIn = (file: string): string => {
 
 const verifyLog = async ({ get }: Client, { manifest }: Options): Promise<AuditVerification> => {
   const kept = manifest === undefined ? {} : { manifest: manifestIn(manifest) };
-  return resultOf(get(pathOf('/audit/v1/verify', kept), AS_STREAM), {
+  return streamResult(get(auditPath('/audit/v1/verify', kept), AS_STREAM), {
     what: 'verify',
     lost: 'the connection was lost before the result; start the verification again',
     progressOf: (text) => {
@@ -144,7 +144,7 @@ const verifyLog = async ({ get }: Client, { manifest }: Options): Promise<AuditV
 /** Throws CommandFailed, with exit code 3 where the document of a payment differs from the log. */
 const compareReadModels = async (format: Format): Promise<void> => {
   const response = postToFollowing('/ops/v1/projections/compare', AS_STREAM);
-  const found = await resultOf<ReadModelsComparison>(response, {
+  const found = await streamResult<ReadModelsComparison>(response, {
     what: 'compare',
     lost: 'the connection was lost before the result; start the comparison again',
     failed: (data) => `the comparison failed: ${JSON.parse(data).reason}; start it again`,
@@ -155,14 +155,14 @@ const compareReadModels = async (format: Format): Promise<void> => {
   else if (differences > 0)
     print(...columns(named.map(({ paymentId, kind, detail }) => [paymentId, kind, detail])));
   if (differences > 0) {
-    const each = Object.entries(kinds).map(([kind, n]) => `${counted(n)} ${kind}`);
+    const each = Object.entries(kinds).map(([kind, n]) => `${countOf(n)} ${kind}`);
     throw new CommandFailed(
       `${count(differences, 'difference')} between read models and log (${each.join(', ')}); is the log as it was written? payments verify --all. If it is: ${kinds.parked === undefined ? '' : 'payments parked list, and '}payments projections rebuild`,
       3,
     );
   }
   if (format === 'json') return;
-  const what = `${counted(documents)} documents, ${counted(payments)} payments in the log`;
+  const what = `${countOf(documents)} documents, ${countOf(payments)} payments in the log`;
   print(`${styled('green', 'the same')}  ${what}`);
 };
 

@@ -2,7 +2,6 @@
  * POST /api/v1/payments: finds out whether the request is new (repeats.ts), and gives a new payment
  * to operate.ts (gaps §6 to §8). A payment's create has one operation id, that of its intent.
  */
-
 import type { CallDetails } from '../providers/port.ts';
 import { type Identities, recognisedBy } from '../shared/http/idempotency.ts';
 import type { Begins } from '../shared/http/request-budget.ts';

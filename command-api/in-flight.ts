@@ -3,7 +3,6 @@
  * provider about such a call, or fences it. A call of this process holds its payment's queue;
  * another process's call is waited for by the age of its intent.
  */
-
 import type { ActionRequired } from '../providers/port.ts';
 import { type Budget, BudgetSpent } from '../shared/http/request-budget.ts';
 import { type Operation, unresolvedOperations } from '../shared/payment/state.ts';

@@ -3,7 +3,6 @@
  * provider once with the intent's operation id and outside any retry loop, record the outcome,
  * respond. An operation that leaves the road without a recorded outcome is given to `unresolved`.
  */
-
 import type { ActionRequired, CallDetails, ProviderOutcome, Unknown } from '../providers/port.ts';
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import { contextOf } from '../shared/http/request.ts';

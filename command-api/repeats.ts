@@ -3,7 +3,6 @@
  * another one under a used key, or the next attempt under a key that the last attempt freed. A request
  * waits in its turn for a call in flight here, and by age for one in flight elsewhere.
  */
-
 import {
   type CreateIds,
   createIdsUnder,

@@ -1,5 +1,4 @@
 /** Made from the events alone, so that a repeat gets the same bytes (gaps §8). */
-
 import type { FastifyReply } from 'fastify';
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import {

@@ -197,4 +197,4 @@ export const openService = async (
     },
   };
 };
-export type Service = Awaited<ReturnType<typeof openService>>;
+export type EmbeddedService = Awaited<ReturnType<typeof openService>>;

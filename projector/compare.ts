@@ -10,7 +10,7 @@ import type {
   Position,
   RecordedEvent,
 } from '../shared/event-store/port.ts';
-import { numberOf } from '../shared/event-store/scan-log.ts';
+import { positionAsNumber } from '../shared/event-store/scan-log.ts';
 import { paymentOf, streamOf } from '../shared/payment/events.ts';
 import { foldReadModel } from '../shared/payment/fold.ts';
 import { WHOLE_FILE } from '../shared/read-models/damage.ts';
@@ -114,7 +114,7 @@ async function* paymentPages({ end, readAll }: Compared['store']) {
     const begun = events.filter((event) => event.revision === 0 && isReadable(event));
     last = events.at(-1)?.position ?? until;
     const ids = begun.flatMap(({ stream }) => paymentOf(stream) ?? []);
-    yield { ids, share: numberOf(last) / numberOf(until) };
+    yield { ids, share: positionAsNumber(last) / positionAsNumber(until) };
   }
 }
 

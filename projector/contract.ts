@@ -10,7 +10,7 @@ const parkedPayment = z.object({
 
 const sum = () => z.int().min(0);
 
-export const money = z.object({
+export const moneyShape = z.object({
   merchantId: z.string(),
   currency: z.string(),
   status: z.string(),
@@ -36,8 +36,8 @@ const checksum = z.object({ documents: z.int().min(0), hash: z.string() });
 
 const moneyDifference = z.object({
   paymentId: z.string(),
-  served: money,
-  inLog: z.union([money, z.null()]),
+  served: moneyShape,
+  inLog: z.union([moneyShape, z.null()]),
 });
 
 const rebuilt = z.object({

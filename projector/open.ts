@@ -4,7 +4,7 @@ import { openSealer } from '../audit/seals/open.ts';
 import type { Sealer } from '../audit/seals/sealer.ts';
 import { openVerification } from '../audit/verification-schedule.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
-import { numberOf } from '../shared/event-store/scan-log.ts';
+import { positionAsNumber } from '../shared/event-store/scan-log.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import type { EngineState } from '../shared/http/server/health.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
@@ -38,12 +38,12 @@ export const watchProjectionMetrics = (metrics: Metrics, projector: Projector): 
   metrics.beforeScrape(async () => {
     const { checkpoint, parked, differences } = projector.status();
     metrics.readModelDifferences.set(differences);
-    metrics.projectionPosition.set({ projection: 'payments' }, numberOf(checkpoint));
+    metrics.projectionPosition.set({ projection: 'payments' }, positionAsNumber(checkpoint));
     metrics.parked.set(parked);
     const { done = 0, total = 0 } = projector.rebuilds.latest() ?? {};
     metrics.rebuildRatio.set(total === 0 ? 0 : done / total);
     const { events, seconds, head } = await projector.lag();
-    metrics.headPosition.set(numberOf(head));
+    metrics.headPosition.set(positionAsNumber(head));
     metrics.projectionLagEvents.set(events);
     metrics.projectionLagSeconds.set(seconds);
   });

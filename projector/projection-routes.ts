@@ -13,9 +13,9 @@ import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/ht
 import {
   accepts,
   EVENT_STREAM,
-  type Source,
   type Streams,
   serverSent,
+  type TextSource,
 } from '../shared/http/server/streams.ts';
 import { parkedPayments } from '../shared/read-models/pages.ts';
 import type { ParkedPayment, ReadModelsReader } from '../shared/read-models/port.ts';
@@ -63,7 +63,7 @@ const statusOf = async (projector: ProjectionDeps['projector']) => {
 };
 
 /** Long work that has begun, and its progress as server-sent events until its result. */
-type Begun = { ended: Promise<object>; source: Source };
+type Begun = { ended: Promise<object>; source: TextSource };
 
 const begin = async (run: (onProgress: (progress: object) => void) => Promise<object>) => {
   const steps = new PassThrough({ objectMode: true, highWaterMark: 1 });
@@ -74,7 +74,7 @@ const begin = async (run: (onProgress: (progress: object) => void) => Promise<ob
   // The client may be gone when the work fails; the status still shows how it ended.
   void ended.catch(() => undefined).then(() => steps.end());
   await Promise.race([once(steps, 'readable'), ended]);
-  const source: Source = async function* (signal) {
+  const source: TextSource = async function* (signal) {
     signal.addEventListener('abort', () => steps.end());
     for await (const step of steps) yield serverSent('progress', step);
     if (signal.aborted) return;

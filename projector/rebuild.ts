@@ -1,5 +1,5 @@
 /**
- * Fills a new generation of read models from the log beside the served one; the last step compares both at
+ * Fills a new generation of read models from the log next to the served one; the last step compares both at
  * one checkpoint and switches, unless the old ones say other money than the log (ADR-0123). The relay has
  * its own checkpoint: a rebuild publishes nothing.
  */
@@ -23,7 +23,7 @@ import { reasonOf } from '../shared/runtime/error-text.ts';
 import { type LogCalls, logCalls, logOver } from '../shared/runtime/jobs.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { fewAtOnce } from '../shared/runtime/scheduling.ts';
-import { money as moneyShape, type RebuildState } from './contract.ts';
+import { moneyShape, type RebuildState } from './contract.ts';
 import { RebuildImpossible } from './errors.ts';
 import { createProjection, type Projection } from './projection.ts';
 

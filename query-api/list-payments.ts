@@ -1,7 +1,7 @@
 /** GET /api/v1/payments: the merchant's payments, newest first (docs/interface.md, "List payments"). */
 import { z } from 'zod';
 import type { EventStore } from '../shared/event-store/port.ts';
-import { cursorOf, placeOf } from '../shared/http/cursor.ts';
+import { cursorOf, placeAfter } from '../shared/http/cursor.ts';
 import { asNumber, moment, optionalText } from '../shared/http/fields.ts';
 import { PaymentStatus } from '../shared/http/payment-schemas.ts';
 import { foldDamaged } from '../shared/read-models/fold-damaged.ts';
@@ -29,7 +29,7 @@ export const ListParameters = z.strictObject(
       .meta({ ...asNumber(1, LIMIT_MAX), default: LIMIT_DEFAULT, description: 'How many at most.' })
       .transform((value) => Number(value ?? LIMIT_DEFAULT)),
     cursor: optionalText()
-      .transform((value) => (value === undefined ? undefined : (placeOf(value) ?? null)))
+      .transform((value) => (value === undefined ? undefined : (placeAfter(value) ?? null)))
       .refine((place) => place !== null, 'must be the nextCursor of an earlier answer')
       .meta({ minLength: 1, description: 'The `nextCursor` of the page before.' }),
   } satisfies Record<(typeof NAMES)[number], z.ZodType>,

@@ -1,5 +1,4 @@
 /** `npm run start:query-api`: the GET routes and the audit routes as a process; any number may run. */
-
 import { noteVerification, openCheckRecord } from '../audit/check-record.ts';
 import { registerAuditApi } from '../audit/routes.ts';
 import { registerConsole } from '../console/routes.ts';

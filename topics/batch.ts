@@ -61,7 +61,7 @@ export const messagesOf = async (
   }
 };
 
-export type Batch = {
+export type MessageBatch = {
   /** All that the checkpoint moves past, those without a message included. */
   events: LogEvent[];
   messages: Record<Topic, FeedMessage[]>;
@@ -69,18 +69,18 @@ export type Batch = {
   next: RelayCheckpoint;
 };
 
-export const batchFrom = (checkpoint: RelayCheckpoint): Batch => ({
+export const batchFrom = (checkpoint: RelayCheckpoint): MessageBatch => ({
   events: [],
   messages: { events: [], state: [], seals: [] },
   bytes: 0,
   next: { ...checkpoint, counters: [...checkpoint.counters], parked: { ...checkpoint.parked } },
 });
 
-export const isFull = ({ messages, bytes }: Batch): boolean =>
+export const isFull = ({ messages, bytes }: MessageBatch): boolean =>
   messages.events.length >= BATCH_EVENTS_MAX || bytes >= BATCH_BYTES_MAX;
 
 /** Why the event cannot be sent, or undefined once it is in the batch. Throws StoreUnavailable. */
-export const addEvent = async (batch: Batch, states: PaymentStates, event: LogEvent) => {
+export const addEvent = async (batch: MessageBatch, states: PaymentStates, event: LogEvent) => {
   const { next, messages } = batch;
   const paymentId = paymentOf(event.stream) ?? '';
   if (next.parked[paymentId] !== undefined && next.sending !== paymentId)

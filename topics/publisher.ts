@@ -5,7 +5,7 @@ import type { EventStore, LogEvent } from '../shared/event-store/port.ts';
 import { paymentOf, streamOf } from '../shared/payment/events.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import { checkpointHashOf } from '../shared/subscription/subscription.ts';
-import { addEvent, type Batch, batchFrom, isFull } from './batch.ts';
+import { addEvent, batchFrom, isFull, type MessageBatch } from './batch.ts';
 import {
   noteParked,
   noteSent,
@@ -39,7 +39,7 @@ export const overtake = async (own: Publisher): Promise<void> => {
 };
 
 /** In this order a crash repeats and never skips. */
-const flush = async (own: Publisher, { messages, next }: Batch): Promise<void> => {
+const flush = async (own: Publisher, { messages, next }: MessageBatch): Promise<void> => {
   own.sendingSinceMs = performance.now();
   try {
     for (const topic of TOPICS_IN_ORDER) {
@@ -59,7 +59,11 @@ type Sending = {
 };
 
 /** Where a batch is too large, each half of it, until `leaveOut` gets the one event. */
-const flushInParts = async (own: Publisher, batch: Batch, sending: Sending): Promise<void> => {
+const flushInParts = async (
+  own: Publisher,
+  batch: MessageBatch,
+  sending: Sending,
+): Promise<void> => {
   try {
     await flush(own, batch);
   } catch (error) {
@@ -115,7 +119,7 @@ const park = async ({ checkpoint, logger }: Publisher, event: LogEvent, reason: 
 };
 
 /** Throws what the engines throw, and Error while messages of a parked payment are unacknowledged. */
-export const send = async (own: Publisher, events: LogEvent[]): Promise<void> => {
+export const sendBatch = async (own: Publisher, events: LogEvent[]): Promise<void> => {
   if (own.checkpoint.value().sending !== undefined)
     throw new Error('messages of a parked payment are without acknowledgement');
   const leaveOut = (event: LogEvent, reason: string) => park(own, event, reason);

@@ -25,7 +25,7 @@ import {
 import { openOwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
 import { RelayHalted, RelayNotReady, RelayOff } from './errors.ts';
 import { type EventFeed, type Partitions, TOPICS } from './port.ts';
-import { finishParked, overtake, type Retried, send, sendParked } from './publisher.ts';
+import { finishParked, overtake, type Retried, sendBatch, sendParked } from './publisher.ts';
 import type { RelayStatus } from './status.ts';
 import { tracedFeed } from './traces.ts';
 
@@ -139,7 +139,7 @@ const deliver = async (relay: Running, events: LogEvent[]): Promise<void> => {
   if (!relay.mayRun()) throw new Error('another process relays');
   await recheckPartitions(relay);
   if (performance.now() - relay.overtookAtMs > relay.waitsMs.overtakeAgain) await overtake(relay);
-  await send(relay, events);
+  await sendBatch(relay, events);
 };
 
 const positionIn = ({ checkpoint }: Running): Position | null =>

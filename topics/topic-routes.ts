@@ -3,7 +3,6 @@
  * has parked. For all merchants. The numbers of a partition count from the start of the log, so a page that
  * does not follow an earlier page costs a walk through the log before it.
  */
-
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { followPaymentStates, type PaymentStates } from '../shared/event-store/payment-states.ts';

@@ -52,9 +52,9 @@ export const TEST_TYPE = 'webhook.test';
 const ON_REQUEST = TYPE_OF.PaymentCreated;
 
 type PaymentMessageType = NonNullable<(typeof TYPE_OF)[PaymentEventType]>;
-export type MessageType = PaymentMessageType | typeof DISABLED_TYPE | typeof TEST_TYPE;
+export type WebhookType = PaymentMessageType | typeof DISABLED_TYPE | typeof TEST_TYPE;
 
-export const SUBSCRIBABLE_TYPES: readonly MessageType[] = [
+export const SUBSCRIBABLE_TYPES: readonly WebhookType[] = [
   ...new Set(Object.values(TYPE_OF).filter((type) => type !== undefined)),
   DISABLED_TYPE,
 ];
@@ -62,7 +62,7 @@ export const SUBSCRIBABLE_TYPES: readonly MessageType[] = [
 /** Without a list, all but `payment.created` are wanted. */
 export const isWanted = (
   { eventTypes }: { eventTypes?: readonly string[] | undefined },
-  type: MessageType,
+  type: WebhookType,
 ): boolean => (eventTypes === undefined ? type !== ON_REQUEST : eventTypes.includes(type));
 
 /** Undefined for what is not sent: later intents, notes, a sale's authorization (no GET shows it). */
@@ -75,13 +75,13 @@ export const messageTypeOf = (
 /** Both the same at every attempt: the event's `id`, to deduplicate by, and its stored `traceparent`. */
 export type Message = {
   id: string;
-  type: MessageType;
+  type: WebhookType;
   body: string;
   traceparent?: string | undefined;
 };
 
 const message = (
-  type: MessageType,
+  type: WebhookType,
   { id, time, context: { traceparent } }: Pick<RecordedEvent, 'id' | 'time' | 'context'>,
   rest: string,
 ): Message => ({

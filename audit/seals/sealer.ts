@@ -54,7 +54,7 @@ const createHeadKeeper = (keep: SealerOptions['keep'], logger: Logger) => {
 export const startSealer = (options: SealerOptions) => {
   const { store, source, privateKey, eventsMax, promised, everyMs, keep, logger } = options;
   let sealedAtMs = performance.now();
-  /** Both kinds of work write the file beside the key. */
+  /** Both kinds of work write the file next to the key. */
   const inTurn = oneAfterAnother();
   let reported = false;
   const kept = createHeadKeeper(keep, logger);

@@ -12,7 +12,7 @@ import { orElse } from '../../shared/runtime/error-text.ts';
 import { unsealedReason } from '../breaks.ts';
 
 export type SealedHead = { log: string; position: string; logHash: string };
-/** Written to the file beside the key: no event of the log holds it. */
+/** Written to the file next to the key: no event of the log holds it. */
 type SignedHead = SealedHead & { signature: string };
 /** The head of the last seal, and a later one that no seal covers yet. */
 export type HeadFile = { sealed?: SealedHead | undefined; last?: SignedHead | undefined };
@@ -50,7 +50,7 @@ const rotationText = (facts: RotationFacts) => {
   );
 };
 
-/** Unlike a seal's text: the file beside the key must not yield a seal. */
+/** Unlike a seal's text: the file next to the key must not yield a seal. */
 const headText = ({ log, position, logHash }: SealedHead): Buffer =>
   Buffer.from(`payments log head 1\n${log}\n${position}\n${logHash}\n`);
 

@@ -10,7 +10,16 @@ import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
 import { orElse } from '../../shared/runtime/error-text.ts';
 import { type Client, openClient, rejectionLine } from '../client.ts';
 import { type Format, formatOption, verb } from '../options.ts';
-import { CommandFailed, money, note, print, printJson, quoted, styled, table } from '../output.ts';
+import {
+  CommandFailed,
+  moneyText,
+  note,
+  print,
+  printJson,
+  quoted,
+  styled,
+  table,
+} from '../output.ts';
 import { SCENARIO_NAMES, SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
 
 const cardsTable = table<(typeof TEST_CARDS)[number]>({
@@ -125,7 +134,7 @@ const curlOf = (url: string, { method, path, body }: PlayedStep['request']): str
 };
 
 const eventLine = ({ revision, type, amounts }: EventLine): string => {
-  const amount = amounts === undefined ? '' : `  ${money(amounts.amount, amounts.currency)}`;
+  const amount = amounts === undefined ? '' : `  ${moneyText(amounts.amount, amounts.currency)}`;
   return `  r${revision}  ${type}${amount}`;
 };
 

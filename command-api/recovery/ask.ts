@@ -3,7 +3,6 @@
  * out (gaps §7). An operation is never sent again; an unknown outcome never becomes a failed one.
  * Any number of processes may ask: the exact revision lets one of them record.
  */
-
 import {
   type ActionRequired,
   AT_WORK,
@@ -82,7 +81,7 @@ const askOrFence = async (
 };
 
 /** While it waits for the shopper the provider is at work. */
-export const ask = async (
+export const askProvider = async (
   deps: Asking,
   payment: LoadedPayment,
   operation: Operation,
@@ -140,7 +139,7 @@ const confirmOne = async (
   payment: LoadedPayment,
   operation: Operation,
 ): Promise<LoadedPayment> => {
-  const outcome = await ask(deps, payment, operation);
+  const outcome = await askProvider(deps, payment, operation);
   if (outcome === undefined || outcome === 'at work') return payment;
   const { paymentId } = payment.state;
   const { operationId, kind, amount, ended } = operation;

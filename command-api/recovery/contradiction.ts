@@ -2,7 +2,6 @@
  * The provider carried out what the log has as never carried out, as a restored log may (gaps §16,
  * §17). Nothing is rewritten: the contradiction is listed until two operators end it.
  */
-
 import type { Approved } from '../../providers/port.ts';
 import { isNeverCarriedOut, type Operation } from '../../shared/payment/state.ts';
 import type { CommandDeps } from '../deps.ts';

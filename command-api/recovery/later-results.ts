@@ -2,7 +2,6 @@
  * A notice is a reason to ask, never the truth (gaps §15). Old authorizations are polled too, and the
  * merchant is told once of those that end soon (gaps §24).
  */
-
 import { OTHER_PROVIDER, type PaymentQuestion } from '../../providers/port.ts';
 import { startBudget } from '../../shared/http/request-budget.ts';
 import type { LaterCommand } from '../../shared/payment/commands.ts';

@@ -1,8 +1,7 @@
 /** What the provider knows and no notice told: looked for by the schedule of the comparison (gaps §15). */
-
 import type { KnownDispute } from '../../providers/port.ts';
 import { type PaymentState, unresolvedOperations } from '../../shared/payment/state.ts';
-import { unavailable } from '../back-office/reconcile/reconcile.ts';
+import { providerUnavailable } from '../back-office/reconcile/reconcile.ts';
 import type { CommandDeps } from '../deps.ts';
 import { askAndLog } from './later-results.ts';
 
@@ -79,7 +78,7 @@ export const openElsewhereLook = (deps: CommandDeps) => {
       // A clock that was ahead hides nothing.
       const sinceMs = Math.max(lastMs <= lookedMs ? lastMs : 0, lookedMs - DAY_MS);
       const isWhole = await askSince(sinceMs);
-      const disputes = await untoldDisputes(deps).catch(unavailable);
+      const disputes = await untoldDisputes(deps).catch(providerUnavailable);
       await askAboutUntold(deps, new Set(disputes.map(({ paymentId }) => paymentId)));
       return isWhole ? lookedMs : undefined;
     },

@@ -3,7 +3,6 @@
  * or `cvv`, wherever and however often, and its cryptogram (gaps §21). Of two equal keys a JSON parser keeps
  * the last one alone, so spelled numbers are read from the text.
  */
-
 import type { JsonObject } from '../../shared/http/request.ts';
 import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
 import { CARD_DIGITS_MAX, CARD_DIGITS_MIN } from '../../shared/payment/fields.ts';

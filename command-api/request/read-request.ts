@@ -20,7 +20,7 @@ import { AMOUNTS, detailsOf, givenTwice, requestedAmount } from './json.ts';
 
 const changeFields = { amount: optionalPositiveInteger(), reason: optionalText() };
 
-/** A top-level `anyOf` would make client generators drop the fields beside it. */
+/** A top-level `anyOf` would make client generators drop the fields next to it. */
 const amountOrReason = (name: AmountName) => ({
   if: { propertyNames: { const: 'reason' } },
   else: { anyOf: [{ required: [name] }, { required: ['amount'] }] },

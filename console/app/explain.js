@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { useAsk } from './api.js';
 import { minorOf, pathOf, paymentRoute } from './format.js';
-import { BrokenBox, EventMoney, Failed, Finding, formOf, html, Time } from './parts.js';
+import { BrokenBox, EventMoney, FailedBox, Finding, formOf, html, Time } from './parts.js';
 
 /** @typedef {import('../../audit/contract.ts').AuditExplanation} Explanation */
 /** @typedef {import('../../audit/contract.ts').AuditForbidding} Forbidding */
@@ -56,7 +56,7 @@ export const Explain = ({ paymentId, address, revision }) => {
       <button type="submit">Explain</button>
     </form>
     <p class="hint">Nothing is done.</p>
-    <${Failed} problem=${response.problem} />
+    <${FailedBox} problem=${response.problem} />
     ${explanation !== undefined && html`<div aria-live="polite"><${Explained} explanation=${explanation} address=${address} isPast=${shown.isPast} /></div>`}
   </section>`;
 };

@@ -3,8 +3,19 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useAsk } from './api.js';
 import { comparedOf, entryText } from './at-provider.js';
 import { paymentPage, paymentRoute } from './format.js';
-import { EventMoney, Fact, Failed, html, Money, Name, Raw, Status, Table, Time } from './parts.js';
-import { byHand } from './timeline.js';
+import {
+  EventMoney,
+  Fact,
+  FailedBox,
+  html,
+  Money,
+  Name,
+  Raw,
+  Status,
+  Table,
+  Time,
+} from './parts.js';
+import { byHandNote } from './timeline.js';
 
 /** @typedef {import('./live-events.js').ShownEvent} ShownEvent */
 /** @typedef {import('../../shared/payment/response.ts').PaymentResponse} Payment */
@@ -25,7 +36,7 @@ const useRested = (revision) => {
 
 /** @param {{ event: import('./timeline.js').AuditEvent, compared: import('./at-provider.js').Compared | undefined }} props */
 const EventFacts = ({ event, compared }) => {
-  const hand = byHand(event);
+  const hand = byHandNote(event);
   const rows = [
     ['Actor', event.actor],
     ['Request', event.requestId],
@@ -142,7 +153,7 @@ export const AtRevision = ({ paymentId, events, revision, choose, reconciliation
     <p><label>Revision <input type="range" min="0" max=${events.length - 1} value=${revision} onInput=${slid} aria-valuetext=${`revision ${revision} of ${events.length - 1}`} /></label>
       <small class="own-line">Arrow keys move one step.</small></p>
     ${event !== undefined && ('unreadable' in event ? html`<p class="bad-text">✕ cannot be read: ${event.unreadable}</p>` : html`<${EventFacts} event=${event} compared=${comparedOf(reconciliation, event.data.operationId)} />`)}
-    <${Failed} problem=${loaded.problem} again=${loaded.again} />
+    <${FailedBox} problem=${loaded.problem} again=${loaded.again} />
     ${shown !== undefined && html`<div aria-busy=${moment === undefined}><${Then} moment=${shown} events=${events} /></div>`}
   </section>`;
 };

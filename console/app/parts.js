@@ -54,7 +54,7 @@ export const Finding = ({ isGood, children }) =>
   html`<p class=${isGood ? 'finding good' : 'finding bad'} role="status"><span aria-hidden="true">${isGood ? '✓' : '✕'}</span> ${children}</p>`;
 
 /** @param {{ problem: Problem | undefined, again?: () => void }} props */
-export const Failed = ({ problem, again }) =>
+export const FailedBox = ({ problem, again }) =>
   problem === undefined
     ? null
     : html`<div class="problem" role="alert">
@@ -98,7 +98,7 @@ export const BrokenBox = ({ broken }) =>
 export const Shown = ({ loaded: { value, problem, again }, what, children }) => {
   const wait =
     problem === undefined && html`<p class="waiting" role="status">Reading ${what} …</p>`;
-  return html`<${Failed} problem=${problem} again=${again} />${value === undefined ? wait : children(value)}`;
+  return html`<${FailedBox} problem=${problem} again=${again} />${value === undefined ? wait : children(value)}`;
 };
 
 /** @param {{ id: string, revision?: number }} props */

@@ -55,7 +55,7 @@ export const claimsOf = (token, merchantClaims) => {
 };
 
 /** @type {(claims: Claims, scope: string) => boolean} as the service would decide */
-export const mayUse = ({ merchant, scopes }, scope) => {
+export const tokenMayUse = ({ merchant, scopes }, scope) => {
   if (!MERCHANT_SCOPES.includes(scope)) return scopes?.includes(scope) === true;
   return merchant !== '*' && (scopes === undefined || scopes.includes(scope));
 };
@@ -127,6 +127,6 @@ export const startSession = () => {
 };
 
 /** @param {string} scope */
-export const hasScope = (scope) => session !== undefined && mayUse(session.claims, scope);
+export const hasScope = (scope) => session !== undefined && tokenMayUse(session.claims, scope);
 
 export const isOfAll = () => session?.claims.merchant === '*';

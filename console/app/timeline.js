@@ -12,7 +12,7 @@ import { useNarrow, Windowed } from './windowed.js';
 const ROW_PX = { wide: 60, narrow: 118 };
 
 /** @type {(event: AuditEvent) => { evidence?: string, requestedBy?: string, requestEvidence?: string } | undefined} a person's word in place of the provider's */
-export const byHand = ({ type, data }) =>
+export const byHandNote = ({ type, data }) =>
   type === 'PaymentResolutionRequested'
     ? /** @type {object} */ (data)
     : /** @type {object | undefined} */ (data.resolution);
@@ -36,7 +36,7 @@ const wordsOf = ({ amounts, why = '' }) => {
 const Row = ({ event, step, compared, isProven }) => {
   const { revision, broken } = event;
   const readable = 'unreadable' in event ? undefined : event;
-  const hand = readable && byHand(readable);
+  const hand = readable && byHandNote(readable);
   const words = 'unreadable' in event ? event.unreadable : wordsOf(event);
   const text = broken ?? words;
   const time = readable?.time ?? '';
@@ -60,7 +60,7 @@ export const Timeline = ({ address, events, chosen, choose, reconciliation }) =>
   const brokenAt = events.findIndex(({ broken }) => broken !== undefined);
   /** @type {(event: ShownEvent, at: number) => unknown} */
   const row = (event, at) => {
-    const isByHand = !('unreadable' in event) && byHand(event) !== undefined;
+    const isByHand = !('unreadable' in event) && byHandNote(event) !== undefined;
     const operationId = 'unreadable' in event ? undefined : event.data.operationId;
     return html`<a href=${pathOf(address, { revision: at })} class=${`event${isByHand ? ' by-hand' : ''}${at === brokenAt ? ' is-broken' : ''}`} aria-current=${at === chosen ? 'true' : undefined} tabindex=${at === chosen ? 0 : -1}>
       <${Row} event=${event} step=${stepBefore(events, at)} compared=${comparedOf(reconciliation, operationId)} isProven=${brokenAt === -1 || at <= brokenAt} /></a>`;

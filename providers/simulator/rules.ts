@@ -1,5 +1,4 @@
 /** Decides AUTHORIZE and SALE by card number (gaps §13), all else by money rules. Pure. */
-
 import { brandOf, maskCard, type TokenCard } from '../../shared/payment/card.ts';
 import type { LaterResult } from '../../shared/payment/commands.ts';
 import { type FailureCode, type Minor, minor } from '../../shared/payment/fields.ts';

@@ -1,9 +1,8 @@
 /** A notice is a reason to ask, never the truth; accepted once what Stripe says is recorded. */
-
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { createRateLimiter, type Rate, senderOf } from '../../shared/http/auth/hooks.ts';
+import { createRateLimiter, peerOf, type Rate } from '../../shared/http/auth/hooks.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { named } from '../../shared/http/fields.ts';
 import {
@@ -178,7 +177,7 @@ const rejectUnsigned = (
   reply: FastifyReply,
   { limiter, rate }: StripeWebhookDeps['stripeNotices']['unsigned'],
 ): FastifyReply => {
-  const seconds = limiter.take(senderOf(reply.request.raw.socket), rate);
+  const seconds = limiter.take(peerOf(reply.request.raw.socket), rate);
   if (seconds === undefined)
     return reject(reply, 'UNAUTHORIZED', ['the signature is missing or not valid']);
   const retry = { 'retry-after': String(seconds) };

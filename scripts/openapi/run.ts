@@ -1,5 +1,4 @@
 /** Sends tables of requests to the embedded service over a new folder, and keeps the responses for the documents. */
-
 import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

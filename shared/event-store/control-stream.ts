@@ -1,5 +1,5 @@
 /**
- * The streams by which the service works beside its payments: seals, the check of the secret, what
+ * The streams by which the service works besides its payments: seals, the check of the secret, what
  * operators acknowledged, webhook endpoints. Others may write into them at a server that is shared
  * (gaps §29): readers pass over what is not ours, and write behind it.
  */

@@ -12,7 +12,7 @@
  *   waits for a slow reader and resumes after a dropped connection.
  */
 import type { DomainEvent, EventType } from '../payment/events.ts';
-import type { JobGiven, JobTools, Steps } from '../runtime/jobs.ts';
+import type { JobGiven, JobSteps, JobTools } from '../runtime/jobs.ts';
 
 /** A place in the order over all streams: stored and passed back, never computed with. */
 export type Position = string;
@@ -71,7 +71,7 @@ export type StoredForm = {
   hash: string;
   /** The hashed text: canonical JSON. */
   text: string;
-  /** `id` and `logHash`: where the store keeps them beside the text. */
+  /** `id` and `logHash`: where the store keeps them next to the text. */
   id?: string;
   logHash?: string;
   /** Of the event before it in the log, null where that event is missing. */
@@ -194,4 +194,4 @@ export type LogJob<A, Y, R, C = object> = (
   log: LogReader,
   args: A,
   tools: JobTools<C>,
-) => Steps<Y, R>;
+) => JobSteps<Y, R>;

@@ -112,14 +112,15 @@ export async function* logPages(
 }
 
 /** The number that a position begins with: for a graph or a bar, never for a decision. */
-export const numberOf = (position: Position | null): number => Number.parseInt(position ?? '0', 10);
+export const positionAsNumber = (position: Position | null): number =>
+  Number.parseInt(position ?? '0', 10);
 
 /** Exact where the store numbers its events and at the end; else an estimate. */
 export const totalUpTo = (
   end: Position | null,
   { read, at }: { read: number; at: Position | null },
 ): { total: number; isExact: boolean } => {
-  const [passed, whole] = [numberOf(at), numberOf(end)];
+  const [passed, whole] = [positionAsNumber(at), positionAsNumber(end)];
   if (at === end || passed === 0) return { total: read, isExact: at === end };
   const isExact = passed === read;
   return { total: Math.max(read, Math.round(read * (whole / passed))), isExact };

@@ -53,7 +53,7 @@ export const takeText = ({ body }: FastifyRequest): string | undefined => {
 };
 
 /** The body as JSON; undefined where there is none. */
-export const readJson = (request: FastifyRequest): Read<unknown> => {
+export const readJsonBody = (request: FastifyRequest): Read<unknown> => {
   const json = parseText(takeText(request));
   return json.ok ? json : invalid(notJson(json.at));
 };

@@ -2,7 +2,6 @@
  * The part of a route that its service binds to an id of route-table.ts: one reading of the request in
  * the contract's words, behind the auth hooks, and the handler (gaps §1).
  */
-
 import type {
   FastifyInstance,
   FastifyReply,
@@ -16,7 +15,7 @@ import type { AuthHooks } from './auth/hooks.ts';
 import type { Principal } from './auth/principal.ts';
 import { type ErrorCode, JSON_TYPE, reject, statusOf } from './errors.ts';
 import { fieldName } from './fields.ts';
-import { type Read, readJson } from './request.ts';
+import { type Read, readJsonBody } from './request.ts';
 import { ROUTES, type RouteId, type RouteIdOf, type Service, SIGNED } from './route-table.ts';
 import type {} from './server/app.ts';
 
@@ -139,7 +138,7 @@ export const readBy = <T>(schema: z.ZodType<T>, value: unknown): Read<T> => {
 /** For a request: its body, which this schema reads. */
 export const jsonBody = <T>(schema: z.ZodType<T>) => ({
   read: (request: FastifyRequest): Read<T> => {
-    const json: Read<unknown> = readJson(request);
+    const json: Read<unknown> = readJsonBody(request);
     return json.ok ? readBy(schema, json.value) : json;
   },
   body: { schema, required: true },

@@ -44,13 +44,13 @@ type RefusalCode = 'BUSINESS_RULE_VIOLATION' | (typeof NOT_ALLOWED)[keyof typeof
 export type Refused = { kind: 'refused'; code: RefusalCode; details: string[] };
 
 /** An unresolved operation excludes this command: find out its outcome, then decide again. */
-export type Unresolved = { kind: 'unresolved'; operation: Operation };
+export type UnresolvedDecision = { kind: 'unresolved'; operation: Operation };
 
 /** None for a repeated operation id. */
 export type Decision =
   | { kind: 'events'; events: PaymentEvent[] }
   | Refused
-  | Unresolved
+  | UnresolvedDecision
   /** Another create has made this stream. */
   | { kind: 'exists' }
   /** An operation under the same idempotency key exists (gaps §8). */
@@ -91,7 +91,7 @@ export const decide = (state: PaymentState | undefined, command: Command): Decis
     case 'record':
       return record(state, operation, command);
     case 'resolve':
-      return eventsOf(...resolveByHand(state, operation, command));
+      return eventsOf(...decideByHand(state, operation, command));
     case 'confirm':
       return eventsOf(...confirmOutcome(state, operation, command));
   }
@@ -297,7 +297,7 @@ export const personOf = (subject: string): string =>
     .trim();
 
 /** Records an operator's request, then the outcome as soon as another operator requests the same. */
-export const resolveByHand = (
+export const decideByHand = (
   state: PaymentState,
   operation: Operation,
   { outcome, evidence, withoutFence, actor, atMs }: ResolveCommand,

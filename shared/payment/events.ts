@@ -9,10 +9,10 @@ import {
   amount,
   type EventsOf,
   failureData,
+  freeText,
   identity,
   maskedCard,
   operation,
-  optionalText,
   paymentDetails,
   paymentId,
   providerCode,
@@ -37,7 +37,7 @@ const decline = {
 const approval = { ...ended, providerReference: providerCode.optional() };
 /** As `http:pay.example/v1` (ADR-0247). Older events lack it: any provider that is set is asked. */
 const provider = text.optional();
-const requested = { ...operation, identity, provider, reason: optionalText };
+const requested = { ...operation, identity, provider, reason: freeText };
 const providerOutcome = z.enum(['APPROVED', 'DECLINED', 'FENCED']);
 
 /** The schema of each event's data at its current version; strict, for encoding. */

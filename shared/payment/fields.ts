@@ -38,7 +38,7 @@ export const operation = {
   currency: z.string().regex(/^[A-Z]{3}$/),
 };
 
-export const optionalText = z.string().max(255).optional();
+export const freeText = z.string().max(255).optional();
 export const providerCode = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/);
 
 /** The failure codes a merchant can meet (gaps §12). */
@@ -80,11 +80,11 @@ export const failureData = z.strictObject({
 export type FailureData = z.infer<typeof failureData>;
 
 const address = z.strictObject({
-  street: optionalText,
-  city: optionalText,
-  country: optionalText,
-  state: optionalText,
-  zip: optionalText,
+  street: freeText,
+  city: freeText,
+  country: freeText,
+  state: freeText,
+  zip: freeText,
 });
 
 const goodsType = z.enum(['PHYSICAL', 'DIGITAL', 'MIXED']);
@@ -99,7 +99,7 @@ export const metadata = z.record(z.string().regex(METADATA_NAME), z.string().max
  * here may stand in a request, is stored in PaymentCreated, and is shown; topics carry those of PUBLISHED.
  */
 export const paymentDetails = z.strictObject({
-  descriptor: optionalText.describe("The text on the shopper's bank statement."),
+  descriptor: freeText.describe("The text on the shopper's bank statement."),
   merchantReference: text.optional(),
   goodsType: goodsType.optional(),
   productItems: z
@@ -117,24 +117,24 @@ export const paymentDetails = z.strictObject({
   consumer: z
     .strictObject({
       firstName: text,
-      lastName: optionalText,
+      lastName: freeText,
       email: text,
-      phone: optionalText,
-      ip: optionalText,
+      phone: freeText,
+      ip: freeText,
     })
     .optional(),
   billing: z.strictObject({ address }).optional(),
   shipping: z
-    .strictObject({ address: address.optional(), firstName: optionalText, lastName: optionalText })
+    .strictObject({ address: address.optional(), firstName: freeText, lastName: freeText })
     .optional(),
   previousFailures: z
     .array(
       z.strictObject({
-        gateway: optionalText,
+        gateway: freeText,
         attemptNumber: z.int().optional(),
-        responseCode: optionalText,
-        reason: optionalText,
-        timestamp: optionalText,
+        responseCode: freeText,
+        reason: freeText,
+        timestamp: freeText,
       }),
     )
     .max(20)
@@ -143,7 +143,7 @@ export const paymentDetails = z.strictObject({
     .strictObject({
       storeId: text,
       initiatedBy: z.enum(['CONSUMER', 'MERCHANT']).optional(),
-      externalMerchantId: optionalText,
+      externalMerchantId: freeText,
     })
     .optional(),
   metadata: metadata.optional(),

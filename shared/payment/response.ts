@@ -8,9 +8,9 @@ import {
   type FailureCode,
   type FailureData,
   failureData,
+  freeText,
   maskedCard,
   operation,
-  optionalText,
   paymentDetails,
   paymentId,
 } from './fields.ts';
@@ -74,7 +74,7 @@ const NextAction = z
 /** The response to create, get, capture, void and refund (interface, "Payment response"). */
 export const paymentResponse = z.object({
   paymentId,
-  merchantReference: optionalText,
+  merchantReference: freeText,
   amount: amount.describe('The created amount; it never changes.'),
   authorizedAmount: sum.describe('The first authorized sum; it never changes.'),
   capturedAmount: sum.describe('What was captured; of a part, the rest was released.'),

@@ -12,7 +12,7 @@ export const PAYMENT_STATUSES = [
 ] as const;
 export type PaymentStatus = (typeof PAYMENT_STATUSES)[number];
 
-/** Notes of one operation beside its intent and its outcome: they follow any status and change none. */
+/** Notes of one operation besides its intent and its outcome: they follow any status and change none. */
 const NOTES = [
   'PaymentProviderOpened',
   'PaymentAuthenticationRequested',

@@ -51,7 +51,7 @@ export const webhookSchemas = {
     eventTypes,
     description,
   }),
-  /** The next secret signs from here on; the one before signs beside it until `oldExpiresAt`. */
+  /** The next secret signs from here on; the one before signs with it until `oldExpiresAt`. */
   WebhookEndpointSecretRotated: z.strictObject({
     endpointId,
     secretNumber: z.int().min(2),

@@ -155,7 +155,7 @@ export type ReadModelsWriter = {
 /** Two sets of read models are equal where all their documents are. `hash` is hex. */
 export type ReadModelsChecksum = { documents: number; hash: string };
 
-/** A new set of read models, filled beside the served one; no request reads it before `serve`. */
+/** A new set of read models, filled next to the served one; no request reads it before `serve`. */
 export type NextGeneration = Pick<ReadModelsWriter, 'checkpoint' | 'load' | 'apply'> &
   Pick<ReadModelsReader, 'parked' | 'inspect'> & {
     checksum(): Promise<ReadModelsChecksum>;

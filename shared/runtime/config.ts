@@ -1,4 +1,4 @@
-import { pathOf } from './settings/files.ts';
+import { settingsPath } from './settings/files.ts';
 import type { MerchantAccount, Merchants } from './settings/merchants.ts';
 import { warningsOf } from './settings/problems.ts';
 import { isLiveKey, type Mode, type ParsedSettings, providerNameAt } from './settings/table.ts';
@@ -74,7 +74,7 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
     mode,
     host: parsed.HOST,
     port: parsed.PORT,
-    dataDir: pathOf(parsed.DATA_DIR),
+    dataDir: settingsPath(parsed.DATA_DIR),
     logLevel: parsed.LOG_LEVEL,
     /** Undefined: SQLite in `dataDir`. May hold a password: never log it. */
     eventStoreDbUrl: parsed.EVENTSTOREDB_URL,
@@ -109,9 +109,9 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
     drainMs: parsed.SHUTDOWN_DRAIN_MS,
     seals: {
       /** Absolute; undefined: in the data folder. */
-      keyFile: sealingKey === undefined ? undefined : pathOf(sealingKey),
-      /** Absolute; left out: beside the key. */
-      ...(sealedHead !== undefined && { headFile: pathOf(sealedHead) }),
+      keyFile: sealingKey === undefined ? undefined : settingsPath(sealingKey),
+      /** Absolute; left out: next to the key. */
+      ...(sealedHead !== undefined && { headFile: settingsPath(sealedHead) }),
       eventsMax: parsed.SEAL_EVENTS_MAX,
       everyMs: parsed.SEAL_INTERVAL_MS,
     },

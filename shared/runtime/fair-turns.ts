@@ -3,7 +3,7 @@
  * merchant gets any free place, beyond it one that no merchant within its part waits for, and never the last.
  */
 const PARTS = 8;
-/** A token of all merchants: one place beside the shared ones is its own. */
+/** A token of all merchants: one place next to the shared ones is its own. */
 const ALL_MERCHANTS = '*';
 
 /** A merchant never holds more than `ofOneMax`, also while no other waits. */

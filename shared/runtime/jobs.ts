@@ -21,10 +21,10 @@ export type JobTools<C> = {
   calls: C;
 };
 
-export type Steps<Y, R> = AsyncGenerator<Y, R> | Promise<R>;
+export type JobSteps<Y, R> = AsyncGenerator<Y, R> | Promise<R>;
 
 /** `args`, values and result are plain data, because threads copy them. */
-export type Job<A, Y, R, C = object> = (args: A, tools: JobTools<C>) => Steps<Y, R>;
+export type Job<A, Y, R, C = object> = (args: A, tools: JobTools<C>) => JobSteps<Y, R>;
 
 export type JobGiven<C> = { signal?: AbortSignal | undefined; calls: C };
 
@@ -44,7 +44,7 @@ export type JobThread = {
 /** Under full load 10 leaves the thread a tenth of the CPU, 15 a thirtieth. */
 export type NewThread = (priorityLoweredBy?: number) => JobThread;
 
-export async function* stepsOf<Y, R>(made: Steps<Y, R>): AsyncGenerator<Y, R> {
+export async function* stepsOf<Y, R>(made: JobSteps<Y, R>): AsyncGenerator<Y, R> {
   return made instanceof Promise ? await made : yield* made;
 }
 

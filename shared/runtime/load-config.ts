@@ -1,7 +1,13 @@
 /** Lists all problems of the environment (docs/settings.md), and repeats no secret. */
 import { type Config, configOf, type TokenKeys } from './config.ts';
 import { effectiveSettings } from './settings/effective.ts';
-import { pathOf, type Report, readJson, readText, withSecretFiles } from './settings/files.ts';
+import {
+  type Report,
+  readJson,
+  readText,
+  settingsPath,
+  withSecretFiles,
+} from './settings/files.ts';
 import { type Merchants, readMerchantAccounts, readMerchants } from './settings/merchants.ts';
 import { misspelt, settingProblems } from './settings/problems.ts';
 import { type Mode, type ParsedSettings, parseSettings } from './settings/table.ts';
@@ -23,12 +29,12 @@ const keysOf = (parsed: ParsedSettings, report: Report): TokenKeys | undefined =
   if (secret !== undefined) return { kind: 'secret', secret };
   if (url !== undefined) return { kind: 'jwks-url', url };
   return file === undefined
-    ? { kind: 'local', folder: pathOf(parsed.DATA_DIR) }
-    : readKeys(pathOf(file), report);
+    ? { kind: 'local', folder: settingsPath(parsed.DATA_DIR) }
+    : readKeys(settingsPath(file), report);
 };
 
 const kafkaCaOf = ({ KAFKA_CA_FILE: file }: ParsedSettings, report: Report) => {
-  const pem = file === undefined ? undefined : readText(pathOf(file), report);
+  const pem = file === undefined ? undefined : readText(settingsPath(file), report);
   if (pem?.includes('-----BEGIN CERTIFICATE-----') === false)
     report('must name a file with certificates in PEM');
   return pem;
@@ -48,7 +54,7 @@ const deepFreeze = <T>(value: T): T => {
   return value;
 };
 
-/** The config, beside all that is wrong between the settings and with the files that they name. */
+/** The config, next to all that is wrong between the settings and with the files that they name. */
 const configFrom = (mode: Mode, parsed: ParsedSettings) => {
   const problems = settingProblems(mode, parsed);
   const reportFor =

@@ -42,7 +42,7 @@ export const addPrivateFile = async (file: string, content: string): Promise<voi
   await syncPath(dirname(file));
 };
 
-/** SQLite would make its files readable by others; those beside this one get its mode. */
+/** SQLite would make its files readable by others; those next to this one get its mode. */
 export const ensurePrivateFile = (file: string): void => {
   closeSync(openSync(file, 'a', PRIVATE));
   chmodSync(file, PRIVATE);

@@ -25,7 +25,7 @@ const keepTickObject = (): Promise<object> =>
 
 export type Opened = {
   app: FastifyInstance;
-  /** For the banner, beside those of the settings. */
+  /** For the banner, next to those of the settings. */
   warnings?: readonly string[];
   stop(): Promise<void>;
   /** Abandons calls to an engine that does not respond, so that `stop` ends in time. */

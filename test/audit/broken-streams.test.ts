@@ -2,7 +2,6 @@
  * What is shown of a payment whose events were changed in the store (L3): the change is named wherever
  * its stream is read, nothing is derived from it, and no command and no GET works on it.
  */
-
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { readBreakLine } from '../../audit/export-lines.ts';

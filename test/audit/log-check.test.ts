@@ -1,5 +1,4 @@
 /** A log that was changed with every hash right, found by the checkpoints of who followed it (gaps §6). */
-
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { newThread } from '../../embedded/jobs.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';

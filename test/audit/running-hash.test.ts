@@ -1,5 +1,4 @@
 /** The log hash that a projector carries: what it may seal, and when. */
-
 import { createPrivateKey } from 'node:crypto';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { newSealingKey } from '../../audit/seals/key.ts';

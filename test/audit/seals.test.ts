@@ -2,7 +2,6 @@
  * Seals of the log: when they are made, which changes of a log with every hash right they find, and changes
  * of the key: who may trust whom, and what a crash leaves behind.
  */
-
 import { execFileSync } from 'node:child_process';
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import {

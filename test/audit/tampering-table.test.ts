@@ -5,7 +5,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { openService, type Service } from '../../embedded/compose.ts';
+import { type EmbeddedService, openService } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
@@ -22,7 +22,7 @@ const MERCHANT = 'm_test';
 const keyOf = (folder: string) => ({ SEALING_KEY_FILE: join(folder, KEY_FILE) });
 
 /** Opens the service as `npm start` does. A refused start leaves nothing open, as a process would. */
-const open = async (dataDir: string): Promise<Service> => {
+const open = async (dataDir: string): Promise<EmbeddedService> => {
   const read = loadConfig({ JWT_SECRET: SECRET, DATA_DIR: dataDir, ...keyOf(dataDir) });
   if (!read.ok) throw new Error(read.problems.join('; '));
   const folder = openDataFolder(dataDir);
@@ -58,7 +58,7 @@ const run = async (args: string[], env: Record<string, string>): Promise<Printed
   return { code, text: stdout + stderr };
 };
 
-const sale = async (app: Service['app'], bearer: string): Promise<string> => {
+const sale = async (app: EmbeddedService['app'], bearer: string): Promise<string> => {
   const response = await app.inject({
     method: 'POST',
     url: PAYMENTS,
@@ -95,7 +95,7 @@ const makeOriginal = async (folder: string, payments: number): Promise<Original>
   return { folder: data, target, bodies, keptManifest, events };
 };
 
-type Running = { service: Service; url: string };
+type Running = { service: EmbeddedService; url: string };
 
 const bodyOf = async ({ service }: Running, paymentId: string, merchant: string) => {
   const headers = { authorization: `Bearer ${await token(merchant)}` };
@@ -187,7 +187,7 @@ const MEASURES: Record<string, Measure> = {
 
 /** Starts on the folder as `npm start` does; undefined where that is refused. */
 const startOn = async (folder: string): Promise<Running | undefined> => {
-  let service: Service;
+  let service: EmbeddedService;
   try {
     service = await open(folder);
   } catch {

@@ -1,6 +1,6 @@
 /** `payments reconcile`: which of its options go together, and the next step for each kind of difference. */
 import { expect, test } from '@jest/globals';
-import { failureOf } from '../../cli/reconcile.ts';
+import { failureText } from '../../cli/reconcile.ts';
 import {
   DIFFERENCE_KINDS,
   type Difference,
@@ -23,7 +23,7 @@ const resultOf = (found: Partial<Record<Kind, number>>, more = 0) => {
 };
 
 test('M5: of what the log does not hold, no step reads its events; the list is kept, then the service is opened', () => {
-  const line = failureOf(resultOf({ MISSING_IN_LOG: 3 }, 2));
+  const line = failureText(resultOf({ MISSING_IN_LOG: 3 }, 2));
   expect(line).toMatch(
     /^3 differences; next: for 3 MISSING_IN_LOG: keep this list \(--format json\)/,
   );
@@ -38,13 +38,13 @@ test('M5: each kind has its own step', () => {
     UNREADABLE_IN_LOG: 1,
     AMOUNT_DIFFERS: 1,
   };
-  expect(failureOf(resultOf(found))).toBe(
+  expect(failureText(resultOf(found))).toBe(
     '5 differences; next: for 1 UNREADABLE_IN_LOG: payments verify <payment> for each; for 2 UNRESOLVED_IN_LOG: payments unresolved; for 1 OUTCOME_DIFFERS, 1 AMOUNT_DIFFERS: payments events <payment> for each',
   );
 });
 
 test('events that cannot be read lead to a verification, and an intact log to the version that wrote them', () => {
-  expect(failureOf({ ...resultOf({}), unreadable: 1 })).toBe(
+  expect(failureText({ ...resultOf({}), unreadable: 1 })).toBe(
     '1 event cannot be read; next: payments verify --all says whether the log was changed; if it is intact, start the version that wrote them',
   );
 });

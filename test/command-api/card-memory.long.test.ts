@@ -2,7 +2,6 @@
  * The number and the CVV of a card do not outlive their call. What is overwritten and what is
  * only released is said in docs/secrets.md: this holds that nothing keeps them.
  */
-
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';

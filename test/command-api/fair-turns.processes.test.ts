@@ -11,7 +11,7 @@ import { buildApp } from '../../shared/http/server/app.ts';
 import { inTurn } from '../../shared/http/server/shares.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
-import { createLogFeed, pageOf } from '../../webhooks/delivery/log-feed.ts';
+import { createLogFeed, feedPage } from '../../webhooks/delivery/log-feed.ts';
 import { createPlaces, type Standing } from '../../webhooks/delivery/send-item.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
@@ -99,7 +99,7 @@ const webhookRequests = (standing: Standing) => (): Shared => {
 const logPages = (): Shared => {
   const { hang, begun } = hanging();
   const feed = createLogFeed({ ...memoryEventStore(), readAll: hang });
-  return { ask: (merchantId) => pageOf(feed, merchantId, null, null, signal), begun };
+  return { ask: (merchantId) => feedPage(feed, merchantId, null, null, signal), begun };
 };
 
 const MB = 1024 * 1024;

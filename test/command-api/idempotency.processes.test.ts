@@ -1,5 +1,4 @@
 /** gaps §8 over several processes: a repeat is recognised whichever process gets it. */
-
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { createIdentities, createIdsUnder } from '../../shared/http/idempotency.ts';

@@ -2,7 +2,6 @@
  * Keyed hashes are stored: a later version has to compute the same hash for the same request, or a
  * repeat is not recognised and is charged again.
  */
-
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';

@@ -1,5 +1,4 @@
 /** Payments with as many operations as they may have: what they take of memory and of the event loop. */
-
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { exportTexts, pageText } from '../../audit/log.ts';

@@ -1,12 +1,11 @@
 /** The provider's ledger compared with the event log: each kind of difference has a name (docs/audit.md). */
-
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Difference, Logged } from '../../command-api/back-office/reconcile/differences.ts';
 import { LedgerUnavailable, reconcile } from '../../command-api/back-office/reconcile/reconcile.ts';
 import {
   judge,
-  type LookedUp,
+  type LookUpResult,
   stillDiffers,
 } from '../../command-api/back-office/reconcile/reconcile-payment.ts';
 import type { LedgerEntry } from '../../providers/port.ts';
@@ -146,20 +145,22 @@ describe('M5: what the log and the provider’s word about one operation come to
   const NOTHING = { outcome: 'NOT_FOUND' } as const;
   const silent = (reason: string) => ({ outcome: 'UNKNOWN', reason }) as const;
 
-  test.each<[FinalOutcomeDetails['outcome'] | undefined, LookedUp, string, string | undefined]>([
-    ['APPROVED', APPROVAL, 'AGREES', undefined],
-    ['DECLINED', DECLINE, 'AGREES', undefined],
-    ['NOT_SENT', NOTHING, 'AGREES', undefined],
-    ['DECLINED', NOTHING, 'NO_ENTRY', undefined],
-    ['APPROVED', NOTHING, 'DIFFERS', 'MISSING_AT_PROVIDER'],
-    ['APPROVED', DECLINE, 'DIFFERS', 'OUTCOME_DIFFERS'],
-    ['FENCED', APPROVAL, 'DIFFERS', 'NEVER_SENT_IN_LOG'],
-    ['APPROVED', silent('mismatch'), 'DIFFERS', 'OPERATION_DIFFERS'],
-    [undefined, APPROVAL, 'DIFFERS', 'UNRESOLVED_IN_LOG'],
-    [undefined, NOTHING, 'OPEN', undefined],
-    [undefined, silent('at_work'), 'NOT_KNOWN', undefined],
-    ['APPROVED', silent('unreachable'), 'NOT_KNOWN', undefined],
-  ])('log %s, provider %j: %s %s', (outcome, found, finding, difference) => {
+  test.each<[FinalOutcomeDetails['outcome'] | undefined, LookUpResult, string, string | undefined]>(
+    [
+      ['APPROVED', APPROVAL, 'AGREES', undefined],
+      ['DECLINED', DECLINE, 'AGREES', undefined],
+      ['NOT_SENT', NOTHING, 'AGREES', undefined],
+      ['DECLINED', NOTHING, 'NO_ENTRY', undefined],
+      ['APPROVED', NOTHING, 'DIFFERS', 'MISSING_AT_PROVIDER'],
+      ['APPROVED', DECLINE, 'DIFFERS', 'OUTCOME_DIFFERS'],
+      ['FENCED', APPROVAL, 'DIFFERS', 'NEVER_SENT_IN_LOG'],
+      ['APPROVED', silent('mismatch'), 'DIFFERS', 'OPERATION_DIFFERS'],
+      [undefined, APPROVAL, 'DIFFERS', 'UNRESOLVED_IN_LOG'],
+      [undefined, NOTHING, 'OPEN', undefined],
+      [undefined, silent('at_work'), 'NOT_KNOWN', undefined],
+      ['APPROVED', silent('unreachable'), 'NOT_KNOWN', undefined],
+    ],
+  )('log %s, provider %j: %s %s', (outcome, found, finding, difference) => {
     const ended = outcome && { outcome, revision: 1 };
     const judged = judge({ ...OPERATION, ...(ended && { ended }) }, found);
     expect([judged.finding, judged.difference]).toEqual([finding, difference]);
@@ -172,9 +173,9 @@ describe('M5: what the log and the provider’s word about one operation come to
 });
 
 describe('gaps §28: a difference that was found is asked about again', () => {
-  const APPROVAL: LookedUp = { outcome: 'APPROVED', providerReference: 'sim-1' };
-  const NOTHING: LookedUp = { outcome: 'NOT_FOUND' };
-  const silent = (reason: string): LookedUp => ({ outcome: 'UNKNOWN', reason });
+  const APPROVAL: LookUpResult = { outcome: 'APPROVED', providerReference: 'sim-1' };
+  const NOTHING: LookUpResult = { outcome: 'NOT_FOUND' };
+  const silent = (reason: string): LookUpResult => ({ outcome: 'UNKNOWN', reason });
   const observed = [...authorization, captureObserved({ providerReference: CREATE })];
   const inDispute = [
     ...capturing,
@@ -183,7 +184,7 @@ describe('gaps §28: a difference that was found is asked about again', () => {
   ];
   const fenced = [created(), failed({ outcome: 'FENCED' })];
 
-  test.each<[Difference['kind'], boolean, string, PaymentEvent[], LookedUp]>([
+  test.each<[Difference['kind'], boolean, string, PaymentEvent[], LookUpResult]>([
     ['MISSING_AT_PROVIDER', true, 'it has none', authorization, NOTHING],
     ['MISSING_AT_PROVIDER', false, 'it has it now', authorization, APPROVAL],
     ['MISSING_AT_PROVIDER', true, 'it did not say', authorization, silent('unreachable')],

@@ -1,5 +1,4 @@
 /** gaps §15, §28: each look for what was made elsewhere begins where the last one that was told all began. */
-
 import { afterAll, expect, test } from '@jest/globals';
 import type { KnownDispute, MadeElsewhere } from '../../providers/port.ts';
 import { minor } from '../../shared/payment/fields.ts';

@@ -9,7 +9,7 @@ import { KEPT_MAX, LIVE_START, liveAfter } from '../../console/app/live-events.j
 import { exportFiles } from '../../console/app/pages/payment.js';
 import { headOf } from '../../console/app/pages/verify.js';
 import { placeOf } from '../../console/app/router.js';
-import { claimsOf, mayUse } from '../../console/app/session.js';
+import { claimsOf, tokenMayUse } from '../../console/app/session.js';
 import { principalOf, SCOPES } from '../../shared/http/auth/principal.ts';
 import { mayUse as mayUseByService } from '../../shared/http/auth/tokens.ts';
 import { holdsKnownCard } from '../../shared/runtime/card-numbers.ts';
@@ -101,7 +101,7 @@ describe('what a token says of itself (gaps §10)', () => {
     const principal = principalOf(payload, CLAIMS);
     if (claims === undefined || principal === undefined) throw new Error('it is a token');
     expect([claims.merchant, claims.actor]).toEqual([principal.merchantId, principal.actor]);
-    expect(SCOPES.filter((scope) => mayUse(claims, scope))).toEqual(
+    expect(SCOPES.filter((scope) => tokenMayUse(claims, scope))).toEqual(
       SCOPES.filter((scope) => mayUseByService(principal, scope)),
     );
   });

@@ -1,5 +1,4 @@
 /** Tables that an operator or a merchant relies on name everything that there is. */
-
 import { expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import tried from '../../docs/engines-tried.json' with { type: 'json' };

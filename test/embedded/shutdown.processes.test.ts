@@ -2,7 +2,6 @@
  * SIGTERM as settings, "Commands" has it: readiness off, in-flight requests answered, everything
  * durable, exit code 0 within 10 s, nothing left running; a second signal changes nothing.
  */
-
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
 import { afterAll, describe, expect, test } from '@jest/globals';

@@ -2,7 +2,6 @@
  * One bit of the log's file flips, most often in an index: what it hides is never acted on, it ends no process,
  * and a check of the file names it. gaps §25, ADR-0006.
  */
-
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

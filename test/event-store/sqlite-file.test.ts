@@ -1,5 +1,4 @@
 /** What only the SQLite driver of the event store promises. */
-
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';

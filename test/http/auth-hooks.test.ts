@@ -5,8 +5,8 @@ import { generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import {
   createAuthHooks,
   createRateLimiter,
+  peerOf,
   type Rate,
-  senderOf,
 } from '../../shared/http/auth/hooks.ts';
 import { createAuthenticator, type TokenSettings } from '../../shared/http/auth/tokens.ts';
 import { buildApp } from '../../shared/http/server/app.ts';
@@ -177,6 +177,6 @@ describe('gaps §11: a sender without a valid token', () => {
     ['fe80::1%eth0', 'fe80:0:0:0'],
     [undefined, ''],
   ])('%s counts as %j', (remoteAddress, name) => {
-    expect(senderOf({ remoteAddress })).toBe(name);
+    expect(peerOf({ remoteAddress })).toBe(name);
   });
 });

@@ -3,7 +3,6 @@
  * answered agree, money stays within its bounds, and no answer depends on anything but the events
  * (M1, M2, M3, M7, M8, L2, L5).
  */
-
 import assert from 'node:assert/strict';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';

@@ -1,5 +1,4 @@
 /** Card data: what is kept of it, and that the rest cannot be printed (gaps §3, §4). */
-
 import { format, inspect } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import cardValidator from 'card-validator';

@@ -1,5 +1,4 @@
 /** gaps §15: what a later result of the provider leads to; it is recorded once, and the payment shows it. */
-
 import { describe, expect, test } from '@jest/globals';
 import type { LaterCommand, LaterResult } from '../../shared/payment/commands.ts';
 import { decideLater } from '../../shared/payment/decide.ts';

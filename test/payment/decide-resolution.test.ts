@@ -1,5 +1,4 @@
 /** gaps §16: which events two operators' words and the provider's later outcome lead to. */
-
 import { describe, expect, test } from '@jest/globals';
 import type {
   FinalOutcomeDetails,

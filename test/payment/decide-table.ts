@@ -4,9 +4,8 @@
  * error; decide.test.ts reads every cell, and agreement.test.ts shows that no payment ever gets to
  * a state without a row.
  */
-
 import type { Command } from '../../shared/payment/commands.ts';
-import { type Refused, refused, type Unresolved } from '../../shared/payment/decide.ts';
+import { type Refused, refused, type UnresolvedDecision } from '../../shared/payment/decide.ts';
 import type { PaymentEvent } from '../../shared/payment/events.ts';
 import { minor } from '../../shared/payment/fields.ts';
 import {
@@ -89,7 +88,11 @@ const unknownPayment = (kind: Command['kind']): CommandResponse => ({
   throws: `${kind} on a payment that does not exist`,
 });
 
-const unresolved = (kind: OperationKind, operation: string, requestedAt: number): Unresolved => ({
+const unresolved = (
+  kind: OperationKind,
+  operation: string,
+  requestedAt: number,
+): UnresolvedDecision => ({
   kind: 'unresolved',
   operation: { kind, operationId: operation, amount: minor(2500), identity, requestedAt },
 });

@@ -1,5 +1,4 @@
 /** The domain decides and folds; it reads no clock, no file and no network, and knows no engine. */
-
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 

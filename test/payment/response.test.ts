@@ -1,5 +1,4 @@
 /** The body of a payment after each event, whole (gaps §4, §5, §6; interface, "Resources"). */
-
 import { describe, expect, test } from '@jest/globals';
 import type { PaymentEvent } from '../../shared/payment/events.ts';
 import type { FailureCode, FailureData, PaymentDetails } from '../../shared/payment/fields.ts';

@@ -1,5 +1,4 @@
 /** The projector as a whole: start, restart, rebuild, faults of either engine, lag, refusal. */
-
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, type ProjectorOptions, startProjector } from '../../projector/compose.ts';

@@ -3,7 +3,6 @@
  * the other payments become readable, exactly the poisoned ones are parked, and once a person has
  * corrected the event, a retry gives the document of a log that was never damaged.
  */
-
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { startProjector } from '../../projector/compose.ts';

@@ -1,5 +1,4 @@
 /** The operator's routes over the read models as a whole (ADR-0042), and over parked payments (P5). */
-
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { watchProjectionMetrics } from '../../projector/open.ts';

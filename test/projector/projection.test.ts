@@ -1,5 +1,4 @@
 /** What becomes of a batch of events: skip, apply, heal, park (invariants P1, P2, P5). */
-
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Freshness, trackFreshness } from '../../projector/freshness.ts';

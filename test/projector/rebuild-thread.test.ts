@@ -1,5 +1,4 @@
 /** ADR-0185: on SQLite the new read models are filled in the thread of the log, beside the event loop. */
-
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

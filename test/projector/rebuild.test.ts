@@ -1,5 +1,4 @@
 /** A rebuild: a new generation is filled beside the served one, compared, and served at once. */
-
 import { afterEach, expect, test } from '@jest/globals';
 import type { ComparisonProgress } from '../../projector/compare.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';

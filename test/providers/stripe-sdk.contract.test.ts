@@ -2,7 +2,6 @@
  * Stripe's own library as a witness, for tests alone: each table names all states that its types know, so
  * that an upgrade which brings a new one does not compile before the driver's meaning of it is written here.
  */
-
 import { describe, expect, test } from '@jest/globals';
 import Stripe from 'stripe';
 import type { OperationQuestion } from '../../providers/port.ts';

@@ -1,6 +1,6 @@
 /** `GET /api/v1/payments`, the addition to the contract (docs/interface.md, "List payments"). */
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { cursorOf, placeOf } from '../../shared/http/cursor.ts';
+import { cursorOf, placeAfter } from '../../shared/http/cursor.ts';
 import { newPaymentId } from '../../shared/runtime/ids.ts';
 import {
   type CommandResponse,
@@ -152,7 +152,7 @@ describe('the cursor of a page', () => {
 
   test('is read back as the place that it was made from', () => {
     const place = { createdAt, paymentId: newPaymentId() };
-    expect(placeOf(cursorOf(place))).toEqual(place);
+    expect(placeAfter(cursorOf(place))).toEqual(place);
   });
 
   test.each([
@@ -163,6 +163,6 @@ describe('the cursor of a page', () => {
     ['a time of another zone', ['2026-11-21T10:00:00.000+01:00', 'pay_1']],
     ['an id of another form', [createdAt, 'pay 1']],
   ])('is rejected when it holds %s', (_name, value) => {
-    expect(placeOf(encoded(value))).toBeUndefined();
+    expect(placeAfter(encoded(value))).toBeUndefined();
   });
 });

@@ -1,5 +1,4 @@
 /** What the read models' own file must withstand: it can always be filled again from the log. */
-
 import {
   mkdirSync,
   readFileSync,

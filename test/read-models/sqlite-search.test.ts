@@ -1,5 +1,4 @@
 /** A search for a rare text holds no request up, and says how far it came (ADR-0185). */
-
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';

@@ -2,7 +2,6 @@
  * gaps §17 as docs/backup.md walks through it: a backup, a charge after it, a restore of the copy.
  * The provider's ledger is not put back, for a real provider forgets nothing.
  */
-
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';

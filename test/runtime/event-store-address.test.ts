@@ -1,5 +1,4 @@
 /** The address of EventStoreDB is checked with all other settings, before anything opens. */
-
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -2,7 +2,6 @@
  * One request is one trace, through HTTP, log, provider, read models, topic and webhook; what spans say
  * is a closed list; and a trace that a client sends decides nothing here but its id (ADR-0233).
  */
-
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { InMemorySpanExporter, type ReadableSpan } from '@opentelemetry/sdk-trace';
 import type { Projection } from '../../projector/projection.ts';

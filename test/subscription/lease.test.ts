@@ -1,5 +1,4 @@
 /** Several projectors on one set of read models: one follows the log, the others stand by. */
-
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type Projector, type ProjectorOptions, startProjector } from '../../projector/compose.ts';
 import { bodyOf } from '../../shared/payment/response.ts';

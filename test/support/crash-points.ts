@@ -2,7 +2,6 @@
  * Every place where a command, recovery or the projection waits for something, by name, and a way
  * to die there. Each port call is two places: before it, and after it has done its work.
  */
-
 import type { Wrappers } from '../../embedded/compose.ts';
 import type { Provider, ProviderOperationKind } from '../../providers/port.ts';
 import type { EventStore, NewEvent } from '../../shared/event-store/port.ts';

@@ -1,5 +1,4 @@
 /** The embedded service that dies at the point of the environment's `CRASH_AT`. */
-
 import { openService } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import type { Provider } from '../../providers/port.ts';

@@ -1,5 +1,4 @@
 /** The event-feed port in memory, with its promises kept and a broker's faults at hand. */
-
 import type { KeyDocument } from '../../shared/read-models/key-document.ts';
 import {
   type EventFeed,

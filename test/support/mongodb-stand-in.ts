@@ -6,7 +6,6 @@
  * (a find is one batch), no indexes but that of ids, and only the commands and operators
  * that this service sends. A driver that passes here has been tested for its use of the client, not against a server.
  */
-
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { type Databases, responseTo } from './mongodb-stand-in/commands.ts';
 import { commandOf, responseFor } from './mongodb-stand-in/wire.ts';

@@ -1,5 +1,4 @@
 /** A relay over a log, a feed and a checkpoint in memory, and how far it is. */
-
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/events.ts';
 import { type Relay, type RelayOptions, startRelay } from '../../topics/relay.ts';

@@ -2,7 +2,6 @@
  * A log that a projector follows and seals at the stand-in of EventStoreDB, and a thief who may write it,
  * and computes every hash anew.
  */
-
 import { join } from 'node:path';
 import { openSealer } from '../../audit/seals/open.ts';
 import { startProjector } from '../../projector/compose.ts';

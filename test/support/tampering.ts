@@ -2,7 +2,6 @@
  * Changes that a thief might make to a log or to an export of it, drawn by a seed. What makes them
  * is theirs alone: the store and its chains are the real ones.
  */
-
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

@@ -1,5 +1,4 @@
 /** One message of every type, always the same ones: what readers of the topics were promised. */
-
 import { hashOf } from '../../shared/event-store/chain.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';

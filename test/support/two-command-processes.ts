@@ -3,7 +3,6 @@
  * can be had in one test process: each has queues, cache, recovery, sweep and a clock of its own, and
  * neither knows of the other. The projector runs beside them, as the third process would.
  */
-
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { type CommandSide, openCommandSide } from '../../command-api/compose.ts';

@@ -1,5 +1,4 @@
 /** A deliverer over memory, a test clock and a receiver that is a function. */
-
 import type { ControlReads } from '../../shared/event-store/control-stream.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
@@ -7,7 +6,7 @@ import { startDeliverer } from '../../webhooks/delivery/deliverer.ts';
 import type { Attempt } from '../../webhooks/delivery/delivery-row.ts';
 import { deliver } from '../../webhooks/delivery/follow-endpoints.ts';
 import { disableIn } from '../../webhooks/delivery/open.ts';
-import type { Sender, SendOutcome } from '../../webhooks/delivery/send.ts';
+import type { SendOutcome, WebhookSender } from '../../webhooks/delivery/send.ts';
 import type { EndpointCommand } from '../../webhooks/endpoints/decide.ts';
 import { handleEndpointCommand } from '../../webhooks/endpoints/endpoint-log.ts';
 import type { DeliveryStore } from '../../webhooks/store/port.ts';
@@ -102,7 +101,7 @@ export const webhookWorld = (options: WorldOptions = {}) => {
     info: (_fields: object, message: string) => void infos.push(message),
   };
 
-  const sender: Sender = {
+  const sender: WebhookSender = {
     send: async (url, headers, body, { totalMs }) => {
       const one = { url, headers, body, atMs: nowMs(), totalMs };
       sent.push(one);

@@ -2,7 +2,6 @@
  * P3: the relay and a real broker that is stopped, frozen, killed and started again while payments
  * go on. No event is missing or out of order, and no append waits for the broker.
  */
-
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';

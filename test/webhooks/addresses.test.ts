@@ -7,7 +7,7 @@ import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { createSender, type SenderOptions } from '../../webhooks/delivery/send.ts';
+import { createWebhookSender, type SenderOptions } from '../../webhooks/delivery/send.ts';
 import { addressKinds, urlProblem } from '../../webhooks/endpoints/addresses.ts';
 import { hasOpenssl, ownCertificate } from '../support/own-certificate.ts';
 import { AWAITED_MS, ENDS_MS_MAX, HANGS_MS } from '../support/time-bounds.ts';
@@ -70,7 +70,7 @@ describe('connections', () => {
 
   const until = { totalMs: HANGS_MS, signal: new AbortController().signal };
   const send = async (url: string, options: Partial<SenderOptions> = {}) => {
-    const sender = createSender({ kindOf, resolve: async () => ['127.0.0.1'], ...options });
+    const sender = createWebhookSender({ kindOf, resolve: async () => ['127.0.0.1'], ...options });
     try {
       return await sender.send(url, {}, '{}', until);
     } finally {
@@ -103,7 +103,7 @@ describe('connections', () => {
 
   test('a name is looked up for each connection, so that its change helps no attacker', async () => {
     const addressesInTurn = [['127.0.0.1'], ['10.0.0.1']];
-    const sender = createSender({
+    const sender = createWebhookSender({
       kindOf: loopback,
       resolve: async () => addressesInTurn.shift() ?? [],
     });
@@ -131,7 +131,7 @@ describe('connections', () => {
     const { port } = server.address() as AddressInfo;
     const sendTo = async (host: string, ca?: string) => {
       const own = { kindOf: loopback, resolve: async () => ['127.0.0.1'] };
-      const sender = createSender({ ...own, ...(ca !== undefined && { ca }) });
+      const sender = createWebhookSender({ ...own, ...(ca !== undefined && { ca }) });
       const until = { totalMs: HANGS_MS, signal: new AbortController().signal };
       const { status, error } = await sender.send(`https://${host}:${port}/`, {}, '{}', until);
       await sender.close();
@@ -163,7 +163,7 @@ describe('a receiver that misbehaves', () => {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    const sender = createSender({ kindOf: loopback });
+    const sender = createWebhookSender({ kindOf: loopback });
     const options = { totalMs, signal: new AbortController().signal };
     try {
       const send = () => sender.send(`http://127.0.0.1:${port}/`, {}, '{}', options);

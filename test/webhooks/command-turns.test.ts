@@ -10,7 +10,7 @@ import type { WebhookEvent } from '../../shared/payment/webhook-events.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { againMs, type EndpointCommand } from '../../webhooks/endpoints/decide.ts';
 import { handleEndpointCommand } from '../../webhooks/endpoints/endpoint-log.ts';
-import { handled, type Stored, type WebhookDeps } from '../../webhooks/endpoints/requests.ts';
+import { handled, type StoredEvent, type WebhookDeps } from '../../webhooks/endpoints/requests.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { CONTEXT } from '../support/webhook-world.ts';
@@ -36,7 +36,7 @@ const respond = async ({ store, secrets = ['a secret'], budgetMs = 60_000 }: Opt
   const keyed = { key: 'a-key', request: { url: endpoint.url } };
   app.post('/', async (_request, reply) => {
     const arrived = { principal, arrivedAtMs: performance.now() };
-    const show = (stored: Stored) => ({ details: stored.endpoint.endpointId });
+    const show = (stored: StoredEvent) => ({ details: stored.endpoint.endpointId });
     const command = { kind: 'create', endpoint } as const;
     return handled(deps, arrived, reply, { command, keyed, show });
   });

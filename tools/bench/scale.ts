@@ -13,7 +13,7 @@ const GETS_BESIDE_SCANS = 1000;
 /** 250 GETs a second. */
 const GAP_MS = 4;
 const PAYMENTS = '/api/v1/payments';
-/** The window that is compared beside everything holds the payments made last. */
+/** The window that is compared next to everything holds the payments made last. */
 const WINDOW_SHARE = 100;
 /** No payment of the bench is voided, so the whole log or every read model is read. */
 const SCANS = ['?status=VOIDED&limit=50', '?merchantReference=none'];

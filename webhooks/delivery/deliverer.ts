@@ -1,5 +1,5 @@
 /**
- * The deliverer sends each event of a payment to the endpoints of its merchant, beside the relay: while this
+ * The deliverer sends each event of a payment to the endpoints of its merchant, next to the relay: while this
  * process has the projector's lease and a merchant has an endpoint. When it fails, it delays neither commands
  * nor reads.
  */

@@ -66,7 +66,7 @@ export const newDeliveryRow = (after: string | null, followedRevision: number): 
 export const isFailing = ({ fails }: Pick<DeliveryRow, 'fails'>): boolean => fails >= FAILS_MAX;
 
 /** As its merchant is shown it; `row` is undefined before the first delivery. */
-export const statusOf = (
+export const rowStatus = (
   { disabled }: Pick<Endpoint, 'disabled'>,
   row: DeliveryRow | undefined,
 ) => {

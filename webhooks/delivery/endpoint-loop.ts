@@ -13,7 +13,7 @@ import {
   textOfDeliveryRow,
 } from './delivery-row.ts';
 import { followEndpointEvents } from './endpoint-events.ts';
-import { type LogFeed, type Portion, pageOf } from './log-feed.ts';
+import { feedPage, type LogFeed, type Portion } from './log-feed.ts';
 import { type SendDeps, type SendState, sendItem } from './send-item.ts';
 
 /** Another process delivers to the endpoint. */
@@ -162,7 +162,7 @@ const readPage = async (loop: EndpointLoop, deps: LoopDeps): Promise<void> => {
   const last = upTo ?? deps.feed.head.position;
   loop.isReading = true;
   try {
-    const page = await pageOf(deps.feed, endpoint.merchantId, readTo.position, last, end.signal);
+    const page = await feedPage(deps.feed, endpoint.merchantId, readTo.position, last, end.signal);
     // Else its merchant has had it read from another place meanwhile.
     if (loop.delivery.readTo === readTo) {
       if (page !== undefined) take(loop, page);

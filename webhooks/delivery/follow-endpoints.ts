@@ -7,7 +7,7 @@ import { reasonOf } from '../../shared/runtime/error-text.ts';
 import { misfitOf } from '../../shared/subscription/subscription.ts';
 import { merchantsWithEndpoints, readableEndpoints } from '../endpoints/endpoint-log.ts';
 import { type Endpoint, endpointStreamOf } from '../endpoints/endpoints.ts';
-import { statusOf } from './delivery-row.ts';
+import { rowStatus } from './delivery-row.ts';
 import {
   type EndpointLoop,
   endWait,
@@ -34,7 +34,7 @@ const loopsOf = ({ loops }: Merchant): EndpointLoop[] => [...loops.values()];
 
 export type EndpointsStatus = {
   /** `HALTED`: the log does not fit what was sent. A merchant whose events cannot be read counts as one. */
-  endpoints: Record<ReturnType<typeof statusOf> | 'HALTED', number>;
+  endpoints: Record<ReturnType<typeof rowStatus> | 'HALTED', number>;
   /** Of the oldest event that an enabled endpoint has not accepted. */
   oldestWaitingMs: number | null;
 };
@@ -52,7 +52,7 @@ export const endpointsStatus = (merchants: readonly Merchant[]): EndpointsStatus
   const endpoints = { ENABLED: 0, FAILING: 0, DISABLED: 0, HALTED: halted };
   const waits: number[] = [];
   for (const { endpoint, delivery, isHalted } of merchants.flatMap(loopsOf)) {
-    const status = isHalted ? 'HALTED' : statusOf(endpoint, delivery.row);
+    const status = isHalted ? 'HALTED' : rowStatus(endpoint, delivery.row);
     const { oldestWaiting } = delivery.row;
     endpoints[status] += 1;
     if (oldestWaiting !== null && (status === 'ENABLED' || status === 'FAILING'))

@@ -8,11 +8,11 @@ import { isPaymentEvent, paymentOf } from '../../shared/payment/events.ts';
 import { createBoundedMap } from '../../shared/runtime/bounded-map.ts';
 import { createTurns } from '../../shared/runtime/fair-turns.ts';
 import { checkpointHashOf } from '../../shared/subscription/subscription.ts';
-import { type MessageType, messageTypeOf, readableEvents } from '../message.ts';
+import { messageTypeOf, readableEvents, type WebhookType } from '../message.ts';
 import type { LogPlace, Wanted } from './delivery.ts';
 
 /** Without a type where the event cannot be read. */
-type PaymentFact = Wanted & { merchantId: string; type: MessageType | undefined };
+type PaymentFact = Wanted & { merchantId: string; type: WebhookType | undefined };
 
 /** Facts of the events up to the place `readTo`. */
 export type Portion = { facts: readonly PaymentFact[]; readTo: LogPlace };
@@ -85,7 +85,7 @@ export const addToFeed = (feed: LogFeed, portion: Portion, events: number): void
 };
 
 /** Undefined where nothing is stored between the two. Throws StoreUnavailable, and the signal's reason. */
-export const pageOf = (
+export const feedPage = (
   feed: LogFeed,
   merchantId: string,
   after: Position | null,

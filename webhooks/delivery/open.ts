@@ -59,7 +59,7 @@ export const openDeliverer = async (options: {
     begin: async (key) => {
       if (client === undefined)
         return deliverInThread({ ...parts, config, allowedNetworks, newThread }, key);
-      const sender = client.createSender({ kindOf: addressKinds(allowedNetworks) });
+      const sender = client.createWebhookSender({ kindOf: addressKinds(allowedNetworks) });
       return deliver({ ...parts, secret: key, sender });
     },
     interrupted: (fields) => {

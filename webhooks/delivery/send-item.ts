@@ -1,5 +1,4 @@
 /** One attempt at one item: its place among others, its request, and its outcome in the loop's state. */
-
 import type { ControlReads } from '../../shared/event-store/control-stream.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import type { StartTimer } from '../../shared/runtime/back-off.ts';
@@ -12,12 +11,12 @@ import { endpointKey, signedHeaders } from '../signer.ts';
 import type { DeliveryStore } from '../store/port.ts';
 import { accepted, type Delivery, failed, type Item, passed, turnOf } from './delivery.ts';
 import { type Attempt, isFailing } from './delivery-row.ts';
-import type { Sender, SendOutcome } from './send.ts';
+import type { SendOutcome, WebhookSender } from './send.ts';
 
 export type SendDeps = {
   store: ControlReads & Pick<EventStore, 'readAll' | 'end' | 'hashAt' | 'subscribe'>;
   deliveries: DeliveryStore;
-  sender: Sender;
+  sender: WebhookSender;
   places: ReturnType<typeof createPlaces>;
   secret: string;
   logger: Logger;

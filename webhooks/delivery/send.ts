@@ -103,7 +103,7 @@ const codeOf = (error: unknown, isLate: boolean): string => {
 };
 
 /** Connections are kept open per origin, so a process keeps one sender. */
-export const createSender = (options: SenderOptions) => {
+export const createWebhookSender = (options: SenderOptions) => {
   const agent = new Agent({
     connect: publicConnector(options),
     maxResponseSize: RESPONSE_BYTES_MAX,
@@ -147,4 +147,4 @@ export const createSender = (options: SenderOptions) => {
     close: () => agent.destroy(),
   };
 };
-export type Sender = ReturnType<typeof createSender>;
+export type WebhookSender = ReturnType<typeof createWebhookSender>;

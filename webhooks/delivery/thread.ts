@@ -95,7 +95,7 @@ export const deliverWebhooks: Job<ThreadArgs, Note, Note, DeliveryCalls> = async
 ) {
   const logger = logOver(calls);
   // Only this thread loads the client.
-  const { createSender } = await import('./send.ts');
+  const { createWebhookSender } = await import('./send.ts');
   const fileOf = (name: string): string => join(config.dataDir, name);
   const log = openFollowedLog(fileOf('events.sqlite'));
   const { traces: exported, mode } = config;
@@ -105,7 +105,7 @@ export const deliverWebhooks: Job<ThreadArgs, Note, Note, DeliveryCalls> = async
   const delivering = deliver({
     store: log,
     deliveries: kept,
-    sender: createSender({ kindOf: addressKinds(allowedNetworks) }),
+    sender: createWebhookSender({ kindOf: addressKinds(allowedNetworks) }),
     disable: calls.disable,
     secret,
     logger,

@@ -12,7 +12,7 @@ import { type Input, type RequestForm, sendJson } from '../../shared/http/route.
 import type { Recognised } from '../../shared/payment/state.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import { firstLineOf } from '../../shared/runtime/error-text.ts';
-import { type DeliveryRow, parseDeliveryRow, statusOf } from '../delivery/delivery-row.ts';
+import { type DeliveryRow, parseDeliveryRow, rowStatus } from '../delivery/delivery-row.ts';
 import { isWanted, SUBSCRIBABLE_TYPES } from '../message.ts';
 import { endpointKey, secretTextOf, type WebhookSecret } from '../signer.ts';
 import type { DeliveryStore } from '../store/port.ts';
@@ -48,7 +48,7 @@ export const readableDeliveries = ({
   attempts: (...args) => attempts(...args).catch(unavailable),
 });
 
-export type Stored = Extract<Handled, { kind: 'stored' }>;
+export type StoredEvent = Extract<Handled, { kind: 'stored' }>;
 
 export type Keyed<T> = { key: string | undefined; request: T };
 
@@ -82,7 +82,7 @@ const TOO_SOON = {
 };
 
 const rejectOutcome = (
-  outcome: Exclude<Handled, Stored>,
+  outcome: Exclude<Handled, StoredEvent>,
   { kind }: EndpointCommand,
   reply: FastifyReply,
 ): FastifyReply => {
@@ -98,7 +98,7 @@ const rejectOutcome = (
 };
 
 /** Makes the body of the response, in place of the endpoint's own; `row` is its delivery before. */
-export type Show = (stored: Stored, row: DeliveryRow | undefined) => object | Promise<object>;
+export type Show = (stored: StoredEvent, row: DeliveryRow | undefined) => object | Promise<object>;
 type Commanded = { command: EndpointCommand; keyed?: Keyed<object>; show?: Show };
 
 export const handled = async (
@@ -156,7 +156,7 @@ const endpointBody = (endpoint: Endpoint, row: DeliveryRow | undefined): Webhook
     eventTypes: SUBSCRIBABLE_TYPES.filter((type) => isWanted(endpoint, type)),
     ...(description !== undefined && { description }),
     apiVersion,
-    status: statusOf(endpoint, row),
+    status: rowStatus(endpoint, row),
     failingSince: timeOf(row?.failingSince),
     disabledReason: disabled?.reason ?? null,
     oldestWaiting: timeOf(row?.oldestWaiting),

@@ -10,7 +10,7 @@ import {
   isObject,
   parseIdempotencyKey,
   type Read,
-  readJson,
+  readJsonBody,
   withoutNulls,
 } from '../../shared/http/request.ts';
 import {
@@ -44,7 +44,7 @@ import {
 const readAs =
   <T>(schema: z.ZodType<T>) =>
   (request: FastifyRequest): Read<T> => {
-    const json: Read<unknown> = readJson(request);
+    const json: Read<unknown> = readJsonBody(request);
     if (!json.ok) return json;
     const body = json.value === undefined ? {} : json.value;
     return isObject(body) ? readBy(schema, withoutNulls(body)) : invalid(BODY_NOT_OBJECT);

@@ -1,6 +1,6 @@
 /** The state of deliveries in MongoDB. */
 import { isDuplicate } from '../../shared/read-models/mongodb/client.ts';
-import { openDatabase, quick } from '../../shared/read-models/mongodb/database.ts';
+import { openMongoDatabase, quick } from '../../shared/read-models/mongodb/database.ts';
 import {
   loadText,
   saveText,
@@ -31,7 +31,7 @@ const allOf = (endpointId: string, before?: number) => ({
 
 /** Connects when it is first used. */
 export const mongoDeliveries = (url: string): DeliveryStore => {
-  const { db, read, write, writeOnce, close } = openDatabase(url);
+  const { db, read, write, writeOnce, close } = openMongoDatabase(url);
   const rows = db.collection<StoredRow>(ROWS);
   const kept = db.collection<StoredAttempt>(ATTEMPTS);
   const keep = async (attempts: StoredAttempt[]): Promise<void> => {

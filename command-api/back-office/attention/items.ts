@@ -334,11 +334,11 @@ export const attentionItems = async (
   merchantId: string,
 ): Promise<AttentionItem[]> => {
   const found = await Promise.all(sources.map(({ items }) => items(merchantId)));
-  return found.flat().sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+  return found.flat().sort((a, b) => (itemPlace(a) < itemPlace(b) ? -1 : 1));
 };
 
 /** Sorts by time, then by id. */
-export const placeOf = ({ since, id }: AttentionItem): string => `${since} ${id}`;
+export const itemPlace = ({ since, id }: AttentionItem): string => `${since} ${id}`;
 
 /** All others end by themselves with their cause. */
 export const isAcknowledgeable = <T extends { reason: AttentionReason }>(

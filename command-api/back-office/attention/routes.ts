@@ -24,7 +24,7 @@ import {
   AttentionNote,
   AttentionParameters,
 } from './contract.ts';
-import { isAcknowledgeable, placeOf } from './items.ts';
+import { isAcknowledgeable, itemPlace } from './items.ts';
 
 export type AttentionApi = {
   store: ControlReads & Pick<EventStore, 'append'>;
@@ -35,7 +35,8 @@ export type AttentionApi = {
 const UNKNOWN = ['nothing that needs a person has this id'];
 const TWO_AT_ONCE = ['another acknowledgement was recorded at the same moment; try again'];
 
-const cursorOf = (item: AttentionItem): string => Buffer.from(placeOf(item)).toString('base64url');
+const cursorOf = (item: AttentionItem): string =>
+  Buffer.from(itemPlace(item)).toString('base64url');
 
 const route = routeWith<AttentionApi>();
 
@@ -48,7 +49,7 @@ export const ATTENTION_ROUTES = {
       const all = await inTurn('attention', reply, () => attention(principal.merchantId));
       if (all === undefined) return reply;
       const left = all.filter(
-        (item) => placeOf(item) > after && (reason === undefined || item.reason === reason),
+        (item) => itemPlace(item) > after && (reason === undefined || item.reason === reason),
       );
       const items = left.slice(0, limit);
       const last = items.at(-1);

@@ -105,7 +105,7 @@ const taken = {
   revision: z.int().min(0),
 };
 
-export const Resolution = named('Resolution', {
+export const ResolutionBody = named('Resolution', {
   ...taken,
   outcome: z.enum(['APPROVED', 'DECLINED', 'NOT_SENT', 'FENCED']),
   confirmed: z
@@ -114,7 +114,7 @@ export const Resolution = named('Resolution', {
       'False while the provider is asked again, until it says the same; true if a contradiction was ended.',
     ),
 });
-export type Resolution = z.infer<typeof Resolution>;
+export type ResolutionBody = z.infer<typeof ResolutionBody>;
 
 export const ResolutionRequested = named('ResolutionRequested', {
   ...taken,

@@ -13,7 +13,7 @@ import {
 } from '../../../shared/payment/state.ts';
 import type { CommandDeps } from '../../deps.ts';
 import { BY_RECOVERY, type LoadedPayment, operationOf } from '../../payment-log.ts';
-import { ask } from '../../recovery/ask.ts';
+import { askProvider } from '../../recovery/ask.ts';
 
 /** For the operation of `operationId`, else for the only one that it can be for. */
 type Resolution = Pick<ResolveCommand, 'outcome' | 'evidence' | 'withoutFence'> & {
@@ -102,7 +102,7 @@ const outcomeInstead = async (
     return rejected(
       `the ${kind} is recorded as ${WORDS[ended.outcome]}, and nothing is rewritten; correct the provider's side, then resolve it as what is recorded`,
     );
-  const outcome = await ask(deps, payment, operation);
+  const outcome = await askProvider(deps, payment, operation);
   if (ended !== undefined) {
     if (outcome === undefined || outcome === 'at work') return undefined;
     const command = { kind: 'confirm', operationId, ...outcome } as const;

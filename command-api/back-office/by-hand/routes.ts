@@ -53,7 +53,7 @@ export const OPERATOR_ROUTES = {
     responses: {
       200: {
         description: 'Another operator had requested the same: it is recorded.',
-        content: asJson(contract.Resolution),
+        content: asJson(contract.ResolutionBody),
       },
       202: {
         description: 'Stored; nothing is recorded until another operator requests the same.',

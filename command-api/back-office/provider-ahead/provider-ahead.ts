@@ -3,7 +3,6 @@
  * compared at start; while the provider is ahead merchants can only read, until an operator
  * acknowledges it. Another process's call is in the log already: its intent is durable before.
  */
-
 import { LedgerEndNotFound, type LedgerEntry, type Provider } from '../../../providers/port.ts';
 import {
   appendControl,

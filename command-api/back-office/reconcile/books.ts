@@ -1,5 +1,4 @@
 /** Memory holds only what waits for a counterpart, which is bounded (A5). */
-
 import { sumsCheck } from '../../../audit/verify-log.ts';
 import type { LedgerEntry } from '../../../providers/port.ts';
 import { isReadable } from '../../../shared/event-store/codec.ts';
@@ -14,8 +13,8 @@ import {
   differenceKind,
   differenceOf,
   isAtProvider,
+  isComplete,
   isOutcome,
-  isWhole,
   type Logged,
   ledgerIdOf,
   loggedAfter,
@@ -85,7 +84,7 @@ export const createBooks = (
     if (known === undefined && isElsewhere(own.provider)) found.atOtherProviders += 1;
     if (reason !== undefined) own.reason = reason;
     logged.set(operationId, own);
-    if (!isWhole(own)) return;
+    if (!isComplete(own)) return;
     const entry = entries.get(operationId);
     if (entry !== undefined) compareSoFar(own, entry);
     else if (!hasEntry(own)) {
@@ -110,7 +109,7 @@ export const createBooks = (
   const takeEntry = (entry: LedgerEntry): void => {
     found.entries += 1;
     const own = logged.get(entry.operationId);
-    if (own !== undefined && isWhole(own)) compareSoFar(own, entry);
+    if (own !== undefined && isComplete(own)) compareSoFar(own, entry);
     else entries.set(entry.operationId, entry);
   };
 

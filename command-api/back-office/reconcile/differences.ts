@@ -108,7 +108,7 @@ const lacksCapture = ({ kind, outcome, captured }: Logged): boolean =>
   kind === 'SALE' && outcome === 'APPROVED' && captured === undefined;
 
 /** A sale ends with two events, any other operation with one. */
-export const isWhole = (own: Logged): boolean => own.outcome !== undefined && !lacksCapture(own);
+export const isComplete = (own: Logged): boolean => own.outcome !== undefined && !lacksCapture(own);
 
 /** Approved in the log, declined at the provider: the refund may have bounced since. */
 export const mayHaveBounced = (own: Logged, entry: LedgerEntry): boolean =>

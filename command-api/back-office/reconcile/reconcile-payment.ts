@@ -1,5 +1,4 @@
 /** Asks the provider about one payment; fences, records and changes nothing (ADR-0062). */
-
 import {
   type ActionRequired,
   MISMATCH,
@@ -19,15 +18,15 @@ import { questionAboutPayment } from '../../recovery/later-results.ts';
 import type { PaymentReconciliation } from './contract.ts';
 import { type Difference, ledgerIdOf } from './differences.ts';
 
-export type LookedUp = Exclude<Awaited<ReturnType<Provider['lookUp']>>, ActionRequired>;
+export type LookUpResult = Exclude<Awaited<ReturnType<Provider['lookUp']>>, ActionRequired>;
 
 type Compared = PaymentReconciliation['operations'][number];
 type Judged = Pick<Compared, 'finding' | 'difference' | 'why'>;
 
 /** Less than a gateway waits for a response. */
 const MS_MAX = 10_000;
-const NO_ENTRY: LookedUp = { outcome: 'NOT_FOUND' };
-const LATE: LookedUp = { outcome: 'UNKNOWN', reason: 'timeout' };
+const NO_ENTRY: LookUpResult = { outcome: 'NOT_FOUND' };
+const LATE: LookUpResult = { outcome: 'UNKNOWN', reason: 'timeout' };
 
 const differs = (difference: Difference['kind'], why: string): Judged => ({
   finding: 'DIFFERS',
@@ -53,7 +52,7 @@ const whyNotKnown = ({ provider }: Operation, reason: string): string =>
     ? `it was sent to ${provider}, and another provider is set`
     : `the provider did not say (${reason})`;
 
-export const judge = (operation: Operation, found: LookedUp): Judged => {
+export const judge = (operation: Operation, found: LookUpResult): Judged => {
   const { ended, failedLater } = operation;
   if (found.outcome === 'NOT_FOUND') return judgedWithoutEntry(operation);
   if (found.outcome === 'UNKNOWN') {
@@ -119,8 +118,8 @@ const lookUpAll = async (
   provider: Pick<Provider, 'lookUp'>,
   payment: LoadedPayment,
   operations: readonly Operation[],
-): Promise<ReadonlyMap<string, LookedUp>> => {
-  const found = new Map<string, LookedUp>();
+): Promise<ReadonlyMap<string, LookUpResult>> => {
+  const found = new Map<string, LookUpResult>();
   let isLate = false;
   const all = fewAtOnce(operations, async (one) => {
     if (isLate) return;

@@ -15,7 +15,7 @@ import { resultOf } from '../../../shared/runtime/jobs.ts';
 import { fewAtOnce, slicesOf } from '../../../shared/runtime/scheduling.ts';
 import { type Books, createBooks } from './books.ts';
 import type { Reconciliation } from './contract.ts';
-import { isWhole, type Logged, ledgerIdOf, loggedAfter } from './differences.ts';
+import { isComplete, type Logged, ledgerIdOf, loggedAfter } from './differences.ts';
 
 export class LedgerUnavailable extends Error {
   override name = 'LedgerUnavailable';
@@ -42,7 +42,7 @@ const LEDGER_PAGE = 1_000;
 /** About 25 MB on each side. */
 const WAITING_MAX = 50_000;
 
-export const unavailable = (error: Error): never => {
+export const providerUnavailable = (error: Error): never => {
   throw new LedgerUnavailable(error.message, { cause: error });
 };
 
@@ -53,7 +53,9 @@ const ledgerPages = async function* (
   let after = from;
   for (;;) {
     signal?.throwIfAborted();
-    const page: LedgerPage = await provider.ledger(after, LEDGER_PAGE, since).catch(unavailable);
+    const page: LedgerPage = await provider
+      .ledger(after, LEDGER_PAGE, since)
+      .catch(providerUnavailable);
     const { entries, next } = page;
     // A ledger that repeats a page would be read for ever.
     if (next !== null && (next === after || entries.length === 0))
@@ -110,7 +112,7 @@ const isRightWithout = async (comparing: Comparing, own: Logged): Promise<boolea
   const { since, agreesOn } = comparing;
   // What was observed is the provider's own word; the comparison of everything looks for its entry.
   if (since !== undefined)
-    return own.isObserved === true || (await agreesOn?.(own).catch(unavailable)) === true;
+    return own.isObserved === true || (await agreesOn?.(own).catch(providerUnavailable)) === true;
   if (!own.isObserved) return false;
   const create = await lookUp(comparing, own.paymentId, ({ type }) => type === 'PaymentCreated');
   return typeof create === 'object' && comparing.isElsewhere(create.provider);
@@ -155,7 +157,7 @@ const readBoth = async (comparing: Comparing): Promise<Reading> => {
     await turn();
     // Those that the ledger lists before the window would wait to the end.
     if (since !== undefined && logged.size > waitingMax)
-      await judgeLogged(comparing, [...logged.values()].filter(isWhole), keepsDeclines);
+      await judgeLogged(comparing, [...logged.values()].filter(isComplete), keepsDeclines);
     return page.length > 0;
   };
   for await (const page of ledgerPages(comparing, cursor)) {
@@ -173,7 +175,7 @@ const readBoth = async (comparing: Comparing): Promise<Reading> => {
 export const reconcile = async (options: ReconcileOptions): Promise<Reconciliation> => {
   const { provider, since: wanted } = options;
   // Undefined where the ledger is read from the start: then everything is compared.
-  const since = wanted && (await provider.ledger(null, 1, wanted).catch(unavailable)).since;
+  const since = wanted && (await provider.ledger(null, 1, wanted).catch(providerUnavailable)).since;
   const books = createBooks(options.store, options.providers, since !== undefined);
   const comparing = { ...options, ...books, since };
   const { found, logged, entries } = books;

@@ -2,7 +2,6 @@
  * One process's reconciliations: on request, and on a schedule (`RECONCILE_INTERVAL_MS`) by one process
  * at a time, of a window and for a hundredth of the time at most (ADR-0263).
  */
-
 import { z } from 'zod';
 import type { KnownDispute } from '../../../providers/port.ts';
 import { StoreUnavailable } from '../../../shared/event-store/errors.ts';
@@ -23,11 +22,11 @@ import { type Reconciliation, type ReconciliationPart, WINDOW_DAYS } from './con
 import { DIFFERENCE_KINDS, type Difference } from './differences.ts';
 import {
   LedgerUnavailable,
+  providerUnavailable,
   type ReconcileOptions,
   reconcileBeside,
-  unavailable,
 } from './reconcile.ts';
-import { askAgain, faultsOf, noteFound, type Standing } from './standing.ts';
+import { askAgain, faultsOf, type LedgerStanding, noteFound } from './standing.ts';
 
 const count = z.int().min(0);
 
@@ -84,7 +83,7 @@ export const openTurns = (document: KeyDocument, nowMs: () => number) => {
 };
 
 type ReconcilingOptions = Omit<ReconcileOptions, 'signal' | 'since'> &
-  Standing & {
+  LedgerStanding & {
     everyMs: number;
     turns: ReturnType<typeof openTurns>;
     nowMs(): number;
@@ -159,7 +158,7 @@ type Running = ReconcilingOptions & { stopping: AbortController };
 const compare = async (running: Running, since: string | undefined): Promise<Reconciliation> => {
   const { stopping, untoldDisputes, readModels } = running;
   const result = await reconcileBeside({ ...running, since, signal: stopping.signal });
-  const disputes = await untoldDisputes().catch(unavailable);
+  const disputes = await untoldDisputes().catch(providerUnavailable);
   // Of a stream that was removed the read models alone know the payment; a chain over the log shows the gap itself.
   const parked = await readModels.parked(LISTED_MAX).catch((error: Error) => {
     if (running.store.stored.guarantee === 'log') return [];

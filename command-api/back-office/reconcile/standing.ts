@@ -5,7 +5,7 @@ import { LISTED_MAX } from './books.ts';
 import type { Reconciliation } from './contract.ts';
 import type { Difference } from './differences.ts';
 
-export type Standing = {
+export type LedgerStanding = {
   /** The result is kept there. */
   record: Pick<ReturnType<typeof openCheckRecord>, 'load' | 'now' | 'note'>;
   /** Asks about a difference that was found before. Never throws. */
@@ -51,7 +51,7 @@ const checkResultOf = (result: Reconciliation): CheckResult => {
 
 /** What was found before, and not now, and differs still. */
 const standing = async (
-  { record, stillDiffers }: Standing,
+  { record, stillDiffers }: LedgerStanding,
   found: readonly Difference[],
 ): Promise<Difference[]> => {
   await record.load();
@@ -64,7 +64,7 @@ const standing = async (
 
 /** Keeps what was found; of a window, with what was found before and differs still. */
 export const noteFound = async (
-  deps: Standing,
+  deps: LedgerStanding,
   result: Reconciliation,
 ): Promise<Reconciliation> => {
   const stands = result.since === undefined ? [] : await standing(deps, result.differences);
@@ -77,7 +77,7 @@ export const noteFound = async (
 };
 
 /** Between two comparisons: what was found is asked about again. */
-export const askAgain = async (deps: Standing): Promise<void> => {
+export const askAgain = async (deps: LedgerStanding): Promise<void> => {
   const stands = (await standing(deps, [])).map(keyOf);
   const { standing: before, unreadable } = deps.record.now();
   if (before === undefined) return;

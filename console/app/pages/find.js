@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from '../api.js';
 import { cardNumberIn, minorOf, numberOf, pathOf } from '../format.js';
-import { EventMoney, Failed, formOf, html, PaymentLink, Status, Table, Time } from '../parts.js';
+import { EventMoney, FailedBox, formOf, html, PaymentLink, Status, Table, Time } from '../parts.js';
 import { goTo } from '../router.js';
 import { isOfAll } from '../session.js';
 import { useNarrow } from '../windowed.js';
@@ -205,7 +205,7 @@ const Search = ({ query }) => {
       </form>
       ${refused !== '' && html`<p class="problem" role="alert">Only the last four digits are kept: search ${refused}.</p>`}
       ${isFiltered && html`<p><a href="/console/find">All payments</a></p>`}
-      <${Failed} problem=${results.problem} />
+      <${FailedBox} problem=${results.problem} />
       <${Progress} results=${results} isFiltered=${isFiltered} stop=${stop} more=${more} />
       ${results.payments.length > 0 && html`<${FoundTable} payments=${results.payments} />`}
       ${results.next !== null && html`<p><button type="button" onClick=${more} aria-disabled=${results.isAsking}>More</button></p>`}

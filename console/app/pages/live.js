@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { useAsk } from '../api.js';
 import { counted, duration, numberOf } from '../format.js';
 import { useLiveEvents } from '../live-events.js';
-import { Clock, EventMoney, Fact, Failed, html, Name, PaymentLink } from '../parts.js';
+import { Clock, EventMoney, Fact, FailedBox, html, Name, PaymentLink } from '../parts.js';
 import { hasScope, isOfAll } from '../session.js';
 import { useNarrow, Windowed } from '../windowed.js';
 
@@ -58,7 +58,7 @@ const Operation = () => {
     log.value ?? { verification: null, seal: null }
   );
   const isBehind = (projection?.lagSeconds ?? 0) > 5;
-  return html`<${Failed} problem=${projections.problem} />
+  return html`<${FailedBox} problem=${projections.problem} />
     <dl class="figures">
       <${Fact} name="Read models" href="/console/operate/rebuild" isBad=${isBehind || projection?.state === 'stuck'}>
         ${projection === undefined ? '…' : `${projection.state}, ${behind(projection.lagEvents, projection.lagSeconds)}`}
@@ -85,7 +85,7 @@ export const LivePage = () => {
   const rowHeight = useNarrow() ? ROW_PX.narrow : ROW_PX.wide;
   const isOperator = hasScope('ops:admin') && isOfAll();
   const connection = () => {
-    if (problem !== undefined) return html`<${Failed} problem=${problem} />`;
+    if (problem !== undefined) return html`<${FailedBox} problem=${problem} />`;
     return html`<p role="status">${isConnected ? html`Connected. <a href="#stored">${numberOf(seen, 'event')}</a> since this page was opened.` : 'Connecting …'}</p>`;
   };
   return html`<h1>Live</h1>

@@ -5,7 +5,7 @@ import { AtProvider } from '../at-provider.js';
 import { Explain } from '../explain.js';
 import { numberOf, pathOf, paymentPage, paymentRoute } from '../format.js';
 import { AtRevision } from '../moment.js';
-import { BrokenBox, Disputed, Failed, Finding, html, Raw, Shown, Status } from '../parts.js';
+import { BrokenBox, Disputed, FailedBox, Finding, html, Raw, Shown, Status } from '../parts.js';
 import { goTo } from '../router.js';
 import { Timeline } from '../timeline.js';
 
@@ -81,7 +81,7 @@ const Download = ({ paymentId }) => {
   };
   return html`<button type="button" onClick=${save}>Download the events</button>
     ${saved !== '' && html`<span role="status">Saved, with its manifest. Check it without a service: <code>npx payments verify --file ${saved}</code></span>`}
-    <${Failed} problem=${problem} />`;
+    <${FailedBox} problem=${problem} />`;
 };
 
 /** @param {{ paymentId: string, history: History, revisionText: string | null }} props */

@@ -2,7 +2,16 @@
 import { useState } from 'preact/hooks';
 import { useRun } from '../api.js';
 import { counted, numberOf, pathOf } from '../format.js';
-import { BrokenBox, BrokenPlace, Fact, Failed, Finding, html, PaymentLink, Raw } from '../parts.js';
+import {
+  BrokenBox,
+  BrokenPlace,
+  Fact,
+  FailedBox,
+  Finding,
+  html,
+  PaymentLink,
+  Raw,
+} from '../parts.js';
 
 /** @typedef {import('../../../audit/contract.ts').AuditVerification} Verification */
 /** @typedef {{ position: string, hash: string }} Head */
@@ -116,6 +125,6 @@ export const VerifyPage = () => {
       html`<p role="status"><label>Verifying <progress max=${progress?.of ?? 1} value=${progress?.verified ?? 0}></progress></label>
         ${progress && `${counted(progress.verified)} of ${progress.estimated ? 'about ' : ''}${numberOf(progress.of, 'event')}`}</p>`
     }
-    <${Failed} problem=${problem} again=${start} />
+    <${FailedBox} problem=${problem} again=${start} />
     ${result !== undefined && html`<${Result} result=${result} />`}`;
 };

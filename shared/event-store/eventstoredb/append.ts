@@ -8,7 +8,7 @@ import type { Expected, RecordedEvent } from '../port.ts';
 import { type AppendRequest, type Stored, tooLarge } from './batch-messages.ts';
 import { createBatchStream } from './batch-stream.ts';
 import { type Call, callOutcomeOf, lineOf, notWhole, unavailable } from './call-outcome.ts';
-import type { Client, Credentials } from './client.ts';
+import type { Credentials, StoreClient } from './client.ts';
 import type { Connection } from './connection.ts';
 import {
   fromServer,
@@ -36,8 +36,8 @@ const bytesOf = (batch: Proposed[]): number =>
 
 /** On one BatchAppend stream of each client (ADR-0007). */
 function createAppendCall(credentials: Credentials) {
-  const streams = new WeakMap<Client, ReturnType<typeof createBatchStream>>();
-  return (client: Client, request: AppendRequest): Call<Stored> => {
+  const streams = new WeakMap<StoreClient, ReturnType<typeof createBatchStream>>();
+  return (client: StoreClient, request: AppendRequest): Call<Stored> => {
     if (bytesOf(request.batch) > APPEND_BYTES_MAX)
       return { response: Promise.reject(tooLarge(APPEND_BYTES_MAX)) };
     const stream = streams.get(client) ?? createBatchStream(client, credentials);
@@ -84,9 +84,9 @@ const actualRevision = (error: unknown): number => {
   return typeof actualVersion === 'bigint' ? Number(actualVersion) : -1;
 };
 
-export type Sender = ReturnType<typeof createSender>;
+export type BatchSender = ReturnType<typeof createSender>;
 
-export function createAppender(send: Sender, streams: StreamReader, seen: Seen) {
+export function createAppender(send: BatchSender, streams: StreamReader, seen: Seen) {
   /** The server compares revisions only: an append at another hash was decided on another stream. */
   async function checkHash(stream: string, expected: Exclude<Expected, 'none'>): Promise<void> {
     const { revision, hash } = expected;
@@ -154,7 +154,7 @@ export function createAppender(send: Sender, streams: StreamReader, seen: Seen) 
 const VALUE_CLAIMED = 'ValueClaimed';
 
 /** The value is our first event of one stream for each key; never claimed anew where that may be gone (gaps §29). */
-export function createMetaClaims(send: Sender, reads: WholeReads) {
+export function createMetaClaims(send: BatchSender, reads: WholeReads) {
   const found = async (stream: string): Promise<{ value?: string; last: number }> => {
     const forms = await wholeForms(reads, stream);
     const last = forms.at(-1)?.revision ?? -1;

@@ -6,10 +6,10 @@ import {
   appendMessage,
   bigintOf,
   idOf,
-  positionOf,
   type Sent64,
   type SentId,
   type SentPosition,
+  serverPosition,
 } from './protocol.ts';
 import type { LogPosition, Proposed } from './records.ts';
 
@@ -47,7 +47,7 @@ type Appended = {
 /** An Error has the client's `type`. Throws RangeError or Error for other bytes. */
 export const appendResponseOf = (bytes: Buffer): AppendResponse => {
   const { id, success } = appendedMessage.decode(bytes) as unknown as Appended;
-  const position = success?.position ? positionOf(success.position) : undefined;
+  const position = success?.position ? serverPosition(success.position) : undefined;
   const outcome = success
     ? { last: Number(bigintOf(success.revision)), position }
     : rejectionIn(bytes);

@@ -11,10 +11,10 @@ import {
 import type { Call } from './call-outcome.ts';
 import {
   type CallArguments,
-  type Client,
   type Credentials,
   type GrpcError,
   openCall,
+  type StoreClient,
   type Stubs,
 } from './client.ts';
 
@@ -95,7 +95,7 @@ function follow(duplex: AppendStream, left: () => void) {
 
 type BatchStream = ReturnType<typeof follow>;
 
-export function createBatchStream(client: Client, credentials: Credentials) {
+export function createBatchStream(client: StoreClient, credentials: Credentials) {
   let current: Promise<BatchStream> | undefined;
 
   function open(): Promise<BatchStream> {

@@ -5,7 +5,7 @@ import { correct } from './client-corrections.ts';
 
 const KEEP_ALIVE_MS = 10_000;
 
-export type Client = EventStoreDBClient;
+export type StoreClient = EventStoreDBClient;
 
 export type Credentials = { username: string; password: string };
 
@@ -27,7 +27,7 @@ export function addressOf(url: string) {
   return {
     isSecure,
     credentials,
-    client: (turn = 0): Client => {
+    client: (turn = 0): StoreClient => {
       const keepAlive = `keepAliveInterval=${KEEP_ALIVE_MS + turn}&keepAliveTimeout=${KEEP_ALIVE_MS}`;
       try {
         return correct(EventStoreDBClient.connectionString(`${url}${joint}${keepAlive}`));
@@ -49,7 +49,7 @@ export type GrpcError = Error & { code?: number; metadata?: { get(name: string):
 /** A protected member of the client finds the leader, and connects anew after an end. */
 class Opener extends EventStoreDBClient {
   static open<T extends Readable>(
-    client: Client,
+    client: StoreClient,
     options: BaseOptions,
     start: (stubs: Stubs, ...args: CallArguments) => T,
   ): Promise<T> {

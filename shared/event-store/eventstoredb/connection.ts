@@ -1,6 +1,6 @@
 import { type BackOff, pause, within } from '../../runtime/back-off.ts';
 import { type Call, callOutcomeOf, Overdue, unavailable } from './call-outcome.ts';
-import { addressOf, type Client } from './client.ts';
+import { addressOf, type StoreClient } from './client.ts';
 import type { ServerEvent } from './records.ts';
 
 const CALL_TIMEOUT_MS = 5000;
@@ -29,8 +29,8 @@ export type EventStoreDbOptions = {
   countedEventsMax?: number;
 };
 
-type Reading = ReturnType<Client['readStream']>;
-type StreamOptions = Parameters<Client['readStream']>[1];
+type Reading = ReturnType<StoreClient['readStream']>;
+type StreamOptions = Parameters<StoreClient['readStream']>[1];
 /** `stream` is named where the server refuses that one. */
 type Limits = { ms?: number; attempts?: number; stream?: string | undefined };
 
@@ -61,9 +61,9 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
   const closing = new AbortController();
   const closed = closing.signal;
 
-  const current = (): Client => {
+  const current = (): StoreClient => {
     clients[turn] ??= address.client(turn);
-    return clients[turn] as Client;
+    return clients[turn] as StoreClient;
   };
 
   // After an exceeded deadline the client itself looks for no other connection.
@@ -78,7 +78,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
   };
 
   /** Some of the client's calls never end. */
-  async function once<T>(ms: number, start: (client: Client) => Call<T>): Promise<T> {
+  async function once<T>(ms: number, start: (client: StoreClient) => Call<T>): Promise<T> {
     closed.throwIfAborted();
     const during = turn;
     let call: Call<T> | undefined;
@@ -97,7 +97,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
 
   /** Undefined for a missing stream. Throws StoreUnavailable, StreamNotWhole. */
   async function readBy<T>(
-    start: (client: Client) => Call<T>,
+    start: (client: StoreClient) => Call<T>,
     { ms = callTimeoutMs, attempts = READ_TRIES_MAX, stream }: Limits = {},
   ): Promise<T | undefined> {
     const endsAt = performance.now() + ms;

@@ -14,7 +14,7 @@ import {
   inTime,
   swallow,
 } from './connection.ts';
-import { createLogReader, type LogReader } from './log-reader.ts';
+import { createLogReader, type ServerLog } from './log-reader.ts';
 import { openRead } from './read-call.ts';
 import { PASSED_OVER_MAX, subscriptionOf } from './read-messages.ts';
 import {
@@ -63,7 +63,7 @@ const createLifetime = (connection: Connection) => {
 };
 
 const isBehind = async (
-  log: LogReader,
+  log: ServerLog,
   from: LogPosition | undefined,
   types?: readonly EventType[],
 ): Promise<boolean> => {

@@ -156,4 +156,4 @@ export function createLogReader(
   return { ownIn, end, before, hashAt, head };
 }
 
-export type LogReader = ReturnType<typeof createLogReader>;
+export type ServerLog = ReturnType<typeof createLogReader>;

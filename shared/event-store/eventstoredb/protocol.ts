@@ -55,7 +55,7 @@ export const idOf = (id: SentId): string => {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 };
 
-export const positionOf = ({ commit, prepare }: SentPosition): LogPosition => ({
+export const serverPosition = ({ commit, prepare }: SentPosition): LogPosition => ({
   commit: bigintOf(commit),
   prepare: bigintOf(prepare),
 });

@@ -1,7 +1,7 @@
 /** Reads on a client's stubs: the client itself would parse each event and copy it twice, and knows no filter. */
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { Call } from './call-outcome.ts';
-import { type CallArguments, type Client, openCall, type Stubs } from './client.ts';
+import { type CallArguments, openCall, type StoreClient, type Stubs } from './client.ts';
 import { type LogRead, logReadOf, type ReadResponse, readResponseOf } from './read-messages.ts';
 import type { ServerEvent } from './records.ts';
 
@@ -15,7 +15,7 @@ export type ReadCall = ReturnType<typeof startRead>;
 
 /** `listen` is called before anything can come. Rejects without a connection. */
 export const openRead = (
-  client: Client,
+  client: StoreClient,
   options: Parameters<typeof openCall>[1],
   request: Buffer,
   listen: (call: ReadCall) => void,
@@ -30,7 +30,7 @@ export const openRead = (
 export type LogPage = { events: ServerEvent[]; isCut: boolean };
 
 /** What has come after `partAfterMs` is the page, so that large events cannot make a scan fail. */
-export const readLog = (client: Client, read: LogRead, partAfterMs: number): Call<LogPage> => {
+export const readLog = (client: StoreClient, read: LogRead, partAfterMs: number): Call<LogPage> => {
   const { promise, resolve, reject } = Promise.withResolvers<LogPage>();
   const events: ServerEvent[] = [];
   let isLeft = false;

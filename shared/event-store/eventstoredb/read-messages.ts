@@ -3,12 +3,12 @@ import type { EventType } from '../../payment/events.ts';
 import {
   bigintOf,
   idOf,
-  positionOf,
   readMessage,
   readRequestMessage,
   type Sent64,
   type SentId,
   type SentPosition,
+  serverPosition,
 } from './protocol.ts';
 import {
   CHANGED_TYPES,
@@ -105,6 +105,6 @@ export function readResponseOf(bytes: Buffer): ReadResponse {
     type: headers.type ?? '',
     data: headers['content-type'] === 'application/json' ? parsed(String(data)) : String(data),
     metadata: parsed(String(metadata)),
-    position: positionOf(position),
+    position: serverPosition(position),
   };
 }

@@ -1,4 +1,4 @@
-/** Our events there: metadata holds the hash and what it covers beside data and server's fields. */
+/** Our events there: metadata holds the hash and what it covers besides data and server's fields. */
 import { SEALS_STREAM } from '../../payment/seal-events.ts';
 import { WEBHOOK_STREAMS } from '../../payment/webhook-events.ts';
 import { hashReason } from '../chain.ts';

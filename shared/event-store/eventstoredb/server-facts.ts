@@ -9,7 +9,7 @@ import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import gossipPb from '@eventstore/db-client/generated/gossip_pb.js';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import { callOutcomeOf } from './call-outcome.ts';
-import { addressOf, type Client } from './client.ts';
+import { addressOf, type StoreClient } from './client.ts';
 import { inTime, swallow } from './connection.ts';
 
 type ClusterMember = { address: string; state: string; isAlive: boolean };
@@ -44,14 +44,14 @@ type Stubs = {
   execute<S, T>(stub: S, name: string, action: (client: never) => Promise<T>): Promise<T>;
   capabilities: Promise<{ serverVersion: string }>;
 };
-const stubsOf = (client: Client): Stubs => client as unknown as Stubs;
+const stubsOf = (client: StoreClient): Stubs => client as unknown as Stubs;
 
-const versionOf = async (client: Client): Promise<string | null> => {
+const versionOf = async (client: StoreClient): Promise<string | null> => {
   const { serverVersion } = await stubsOf(client).capabilities;
   return /\d/.test(serverVersion) ? serverVersion : null;
 };
 
-const membersOf = async (client: Client): Promise<ClusterMember[]> => {
+const membersOf = async (client: StoreClient): Promise<ClusterMember[]> => {
   const info = await stubsOf(client).execute(
     gossipGrpc.GossipClient,
     'gossip',

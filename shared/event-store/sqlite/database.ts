@@ -101,7 +101,7 @@ export function openDatabase({ file, maxPages }: WriterOptions): DatabaseSync {
  */
 export function copyRows(from: string, to: string): number {
   using database = openDatabase({ file: to });
-  // One file, without a write-ahead log beside it.
+  // One file, without a write-ahead log next to it.
   database.exec('PRAGMA journal_mode = DELETE');
   database.prepare('ATTACH ? AS damaged').run(from);
   // By the number of the row: without an order SQLite copies the pages of the indexes as they are.

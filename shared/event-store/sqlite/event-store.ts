@@ -1,5 +1,4 @@
 /** A thread owns the file, so that a slow disk stalls nothing; no other process may write it. */
-
 import type { NewThread } from '../../runtime/jobs.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
@@ -7,8 +6,7 @@ import type { EventStore, FileFault, Position } from '../port.ts';
 import { checkFile, watchDamage } from './file-check.ts';
 import { groupCommit, startWriter } from './group-commit.ts';
 import {
-  type Call,
-  follow,
+  followFile,
   type LiveTail,
   liveAddress,
   liveTail,
@@ -17,6 +15,7 @@ import {
   positionNumber,
   positionOf,
   readerOf,
+  type WriterCall,
 } from './log-reader.ts';
 
 export type SqliteEventStoreOptions = {
@@ -123,7 +122,7 @@ export async function openSqliteForReading(file: string): Promise<EventStore> {
   };
 }
 
-const readers = (call: Call, tail: LiveTail) => {
+const readers = (call: WriterCall, tail: LiveTail) => {
   const reader = readerOf(call);
   const { readAll } = reader;
   return {
@@ -140,6 +139,6 @@ const readers = (call: Call, tail: LiveTail) => {
       const oldestAfter = eventsAfter === 0 ? null : await call('timeFrom', first + 1);
       return { position: positionOf(tail.last()), eventsAfter, isExact: true, oldestAfter };
     },
-    subscribe: (after, signal, types) => follow(tail, readAll, after, signal, types),
+    subscribe: (after, signal, types) => followFile(tail, readAll, after, signal, types),
   } satisfies Partial<EventStore>;
 };

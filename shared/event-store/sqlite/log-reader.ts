@@ -71,7 +71,7 @@ export const positionNumber = (position: Position | null): number => {
 type ReadPage = (after: Position, limit: number) => Promise<LogEvent[]>;
 
 /** Throws as `readPage`, and RangeError past the end of the log: events its reader saw are gone. */
-export async function* follow(
+export async function* followFile(
   tail: Pick<LiveTail, 'last' | 'after' | 'announced'>,
   readPage: ReadPage,
   after: Position | null,
@@ -102,12 +102,12 @@ export async function* follow(
 }
 
 /** Runs a read in the thread that has the file open; throws the port's errors. */
-export type Call = <N extends keyof Reads>(
+export type WriterCall = <N extends keyof Reads>(
   name: N,
   ...args: Parameters<Reads[N]>
 ) => Promise<ReturnType<Reads[N]>>;
 
-export function readerOf(call: Call): Omit<LogReader, 'end'> {
+export function readerOf(call: WriterCall): Omit<LogReader, 'end'> {
   const page = async (after: Position | null, limit: number, upTo?: Position | null) => {
     const last = upTo === undefined ? Number.MAX_SAFE_INTEGER : positionNumber(upTo);
     return call('readAll', positionNumber(after), last, limit);
@@ -163,7 +163,7 @@ export const openLog = (address: string, isLive: boolean) => {
       return forms;
     },
   };
-  const call: Call = async (name, ...args) =>
+  const call: WriterCall = async (name, ...args) =>
     read(() => (inOrder[name] as (...given: typeof args) => never)(...args));
   return { call, close: () => database.close() };
 };
@@ -200,7 +200,7 @@ export const openFollowedLog = (file: string) => {
     const end = positionNumber(await log.end());
     const announced = () => pause(LOOK_MS, signal);
     const tail = { last: () => end, after: () => undefined, announced };
-    yield* follow(tail, log.readAll, after, signal, types);
+    yield* followFile(tail, log.readAll, after, signal, types);
   };
   return { ...log, subscribe, close };
 };

@@ -43,7 +43,7 @@ const rejectScope = (reply: FastifyReply, { merchantId }: Principal, scope: Scop
 
 const authenticateHook = ({ authenticator, unauthenticatedRate }: AuthOptions) => {
   const addresses = createRateLimiter();
-  const addressOf = ({ raw }: FastifyRequest): string => senderOf(raw.socket);
+  const addressOf = ({ raw }: FastifyRequest): string => peerOf(raw.socket);
 
   const rejectToken = (
     reply: FastifyReply,
@@ -116,7 +116,7 @@ const NETWORK_PARTS = 4;
 const partsOf = (text = ''): string[] => text.split(':').filter((part) => part !== '');
 
 /** The IPv4 address, or the /64 of the IPv6 address: a sender that has one address of it has all. */
-export const senderOf = ({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string => {
+export const peerOf = ({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string => {
   // One with a dot is an IPv4 address in IPv6.
   if (isIP(remoteAddress) !== 6 || remoteAddress.includes('.')) return remoteAddress;
   const [first, second] = remoteAddress.replace(/%.*/, '').split('::');

@@ -1,12 +1,11 @@
 /** Streams: read as fast as their client reads, cut off where it stalls, ended at a close. */
-
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { createTurns } from '../../runtime/fair-turns.ts';
 import type {} from './app.ts';
 import { whenGone } from './shares.ts';
 
-export type Source = (signal: AbortSignal) => AsyncGenerator<string>;
+export type TextSource = (signal: AbortSignal) => AsyncGenerator<string>;
 
 export type StreamLimits = {
   openMax: number;
@@ -70,7 +69,7 @@ export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMIT
       return true;
     },
     /** Sends what the source yields until it is aborted; events are kept alive while that is silent. */
-    send: (reply: FastifyReply, type: string, source: Source): FastifyReply => {
+    send: (reply: FastifyReply, type: string, source: TextSource): FastifyReply => {
       const abort = new AbortController();
       let body: Readable | undefined;
       const leave = (): void => abort.abort();

@@ -85,7 +85,7 @@ export const quick = { maxTimeMS: READ_MS_MAX };
 export const SERVED = 'served';
 
 /** Connects with its first call; each call ends in time, else throws ReadModelsUnavailable. */
-export const openDatabase = (url: string, onDown = (): void => undefined) => {
+export const openMongoDatabase = (url: string, onDown = (): void => undefined) => {
   const client = clientOf(url);
   const db = client.db();
   const breaker = createCircuitBreaker(
@@ -120,7 +120,7 @@ export const openDatabase = (url: string, onDown = (): void => undefined) => {
     },
   };
 };
-export type Database = ReturnType<typeof openDatabase>;
+export type Database = ReturnType<typeof openMongoDatabase>;
 export type Generation = ReturnType<Database['generationOf']>;
 
 /** Generation 1 is served until the control document names another; then `onOther` is called. */

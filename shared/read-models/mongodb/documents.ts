@@ -9,7 +9,7 @@ import type { Parking, PaymentSearch, ReadModelChange } from '../port.ts';
 
 /** Names the form of the documents below; raise it with any change of them. */
 const SCHEMA_VERSION = 4;
-/** Begins every collection's name, so that another version fills other collections beside these. */
+/** Begins every collection's name, so that another version fills other collections next to these. */
 export const FORM = `read_models_${SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION}`;
 
 /** `_id` is the payment id. The body is a text: a document of fields would not come back to the byte. */
@@ -42,7 +42,7 @@ export type StoredControl = {
 };
 
 /** Throws TypeError for any other value: an object would be read as a part of a query. */
-export const text = (value: unknown): string => {
+export const storedText = (value: unknown): string => {
   if (typeof value !== 'string') throw new TypeError('the read models take texts only');
   return value;
 };
@@ -51,8 +51,8 @@ export const storedOf = (readModel: PaymentReadModel, rowCheck: RowCheck): Store
   const row = rowOf(readModel);
   const { paymentId, merchantId, merchantReference, unresolvedSince, unresolved, ...rest } = row;
   return {
-    _id: text(paymentId),
-    merchantId: text(merchantId),
+    _id: storedText(paymentId),
+    merchantId: storedText(merchantId),
     ...rest,
     ...(merchantReference === null ? {} : { merchantReference }),
     ...(unresolvedSince === null ? {} : { unresolvedSince }),
@@ -102,8 +102,8 @@ export const batchOf = (changes: ReadModelChange[], rowCheck: RowCheck): Batch =
   const parkings: Batch['parkings'] = new Map();
   const unparked: string[] = [];
   for (const change of changes) {
-    if (change.kind === 'unpark') unparked.push(text(change.paymentId));
-    else if (change.kind === 'park') parkings.set(text(change.paymentId), change);
+    if (change.kind === 'unpark') unparked.push(storedText(change.paymentId));
+    else if (change.kind === 'park') parkings.set(storedText(change.paymentId), change);
     else {
       const stored = storedOf(change.readModel, rowCheck);
       const { _id, body, revision } = stored;
@@ -123,23 +123,27 @@ const given = <T>(value: T | undefined, filter: (value: T) => object): object[] 
 /** One filter for each meaning of the searched text: each has its own index. */
 export const filtersOf = (search: PaymentSearch): { $and: object[] }[] => {
   const all = [
-    ...given(search.merchantId, (id) => ({ merchantId: text(id) })),
-    ...given(search.merchantReference, (reference) => ({ merchantReference: text(reference) })),
-    ...given(search.status, (status) => ({ status: text(status) })),
-    ...given(search.from, (from) => ({ createdAt: { $gte: text(from) } })),
-    ...given(search.to, (to) => ({ createdAt: { $lt: text(to) } })),
+    ...given(search.merchantId, (id) => ({ merchantId: storedText(id) })),
+    ...given(search.merchantReference, (reference) => ({
+      merchantReference: storedText(reference),
+    })),
+    ...given(search.status, (status) => ({ status: storedText(status) })),
+    ...given(search.from, (from) => ({ createdAt: { $gte: storedText(from) } })),
+    ...given(search.to, (to) => ({ createdAt: { $lt: storedText(to) } })),
     ...given(search.minAmount, (amount) => ({ amount: { $gte: Number(amount) } })),
     ...given(search.maxAmount, (amount) => ({ amount: { $lte: Number(amount) } })),
     ...given(search.after, ({ createdAt, paymentId }) => ({
       $or: [
-        { createdAt: { $lt: text(createdAt) } },
-        { createdAt: text(createdAt), _id: { $lt: text(paymentId) } },
+        { createdAt: { $lt: storedText(createdAt) } },
+        { createdAt: storedText(createdAt), _id: { $lt: storedText(paymentId) } },
       ],
     })),
   ];
   const meanings =
     search.text === undefined
       ? [{}]
-      : ['_id', 'merchantReference', 'last4'].map((field) => ({ [field]: text(search.text) }));
+      : ['_id', 'merchantReference', 'last4'].map((field) => ({
+          [field]: storedText(search.text),
+        }));
   return meanings.map((meaning) => ({ $and: [meaning, ...all] }));
 };

@@ -1,7 +1,7 @@
 /** Texts under names in MongoDB, each changed only by a writer that saw its last change. */
 import type { Collection } from 'mongodb';
 import { isDuplicate } from './client.ts';
-import { openDatabase, quick } from './database.ts';
+import { openMongoDatabase, quick } from './database.ts';
 
 /** `_id` is the name, `version` counts the changes. */
 export type VersionedText = { _id: string; version: number; text: string };
@@ -44,7 +44,7 @@ const KEPT = 'kept';
 
 /** See KeyDocument (shared/read-models/key-document.ts). Connects when it is first used. */
 export const mongoKeyDocument = ({ url, name }: { url: string; name: string }) => {
-  const { db, read, writeOnce, close } = openDatabase(url);
+  const { db, read, writeOnce, close } = openMongoDatabase(url);
   const kept = db.collection<VersionedText>(KEPT);
   return {
     load: () => read(() => loadText(kept, name)),

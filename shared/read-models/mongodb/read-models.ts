@@ -9,10 +9,10 @@ import { CheckpointMoved } from '../errors.ts';
 import type { ReadModels } from '../port.ts';
 import { createRevisionWaiters, type RevisionWaiters } from '../waiters.ts';
 import { byId, revisionsIn } from './batch-writes.ts';
-import { createServed, openDatabase, SERVED } from './database.ts';
-import { text } from './documents.ts';
+import { createServed, openMongoDatabase, SERVED } from './database.ts';
+import { storedText } from './documents.ts';
 import { createReader } from './reader.ts';
-import { createRebuilds } from './rebuild.ts';
+import { createGenerations } from './rebuild.ts';
 import { createLeases, createWriter } from './writer.ts';
 
 /** Between two looks for the revisions that are waited for. */
@@ -83,7 +83,7 @@ export const openMongoReadModels = async ({
   secrets,
   rebuildMs = REBUILD_MS,
 }: MongoReadModelsOptions): Promise<ReadModels> => {
-  const database = openDatabase(url, () => poller.giveUp());
+  const database = openMongoDatabase(url, () => poller.giveUp());
   const rowCheck = createRowCheck(secrets);
   const reports = createDamageReports();
   const served = createServed(database, () => {
@@ -111,14 +111,14 @@ export const openMongoReadModels = async ({
 
   return {
     ...createReader(database, { served: served.read, rowCheck, reports }),
-    ...createRebuilds({ database, served, leases, rowCheck, rebuildMs }),
+    ...createGenerations({ database, served, leases, rowCheck, rebuildMs }),
     waitForRevision: async (paymentId, revision, timeoutMs) => {
       if (database.isDown()) return false;
       if ((recent.get(paymentId)?.revision ?? -1) >= revision) return true;
       return poller.wait(paymentId, revision, timeoutMs);
     },
-    lease: async (holder, ttlMs) => leases.take(LEASE, text(holder), ttlMs),
-    release: async (holder) => leases.release(LEASE, text(holder)),
+    lease: async (holder, ttlMs) => leases.take(LEASE, storedText(holder), ttlMs),
+    release: async (holder) => leases.release(LEASE, storedText(holder)),
     ...writer,
     close: async () => {
       poller.close();

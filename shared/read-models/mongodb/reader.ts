@@ -18,7 +18,7 @@ import {
   isWhole,
   rowIn,
   type StoredPayment,
-  text,
+  storedText,
 } from './documents.ts';
 
 export const SEARCH_MS_MAX = 5000;
@@ -32,9 +32,9 @@ const LISTED = { _id: { $gte: '' }, ...SINCE };
 
 const afterPlace = (after: ParkedPlace | undefined): object => {
   if (after === undefined) return LISTED;
-  const since = text(after.since);
+  const since = storedText(after.since);
   const later = {
-    $or: [{ since: { $gt: since } }, { since, _id: { $gt: text(after.paymentId) } }],
+    $or: [{ since: { $gt: since } }, { since, _id: { $gt: storedText(after.paymentId) } }],
   };
   return { ...LISTED, ...later };
 };
@@ -57,7 +57,7 @@ export const inspectIn = async (
   paymentId: string,
   rowCheck: RowCheck,
 ): Promise<StoredDocument> => {
-  const _id = text(paymentId);
+  const _id = storedText(paymentId);
   const [stored, parking] = await read(() =>
     Promise.all([payments.findOne({ _id }, quick), parked.findOne({ _id, ...SINCE }, quick)]),
   );
@@ -131,7 +131,7 @@ export const createReader = (
     return readServed(({ payments }) => payments.find({ _id: oneOf(ids) }, whole).toArray());
   });
   const getAny = async (paymentId: string): Promise<PaymentDocument | undefined> =>
-    documentOf(await lookUp(text(paymentId)));
+    documentOf(await lookUp(storedText(paymentId)));
 
   return {
     get: async (paymentId, merchantId) => {
@@ -190,7 +190,7 @@ export const createReader = (
     },
     idsAfter: async (paymentId, limit) => {
       // Of texts alone, also at first: no other id is a payment's.
-      const filter = { _id: { $gt: text(paymentId ?? '') } };
+      const filter = { _id: { $gt: storedText(paymentId ?? '') } };
       const found = await readServed(({ payments }) =>
         payments
           .find(filter, { ...quick, projection: { _id: 1 } })

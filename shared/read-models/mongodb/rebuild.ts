@@ -1,4 +1,4 @@
-/** Rebuild: fills a generation beside the served one, and switches to it. */
+/** Rebuild: fills a generation next to the served one, and switches to it. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { oneRunAtATime } from '../../runtime/scheduling.ts';
 import { createDamageReports } from '../damage.ts';
@@ -14,7 +14,7 @@ import { createWriter, type Leases } from './writer.ts';
 
 const REBUILD = 'rebuild';
 
-export type RebuildOptions = {
+export type GenerationOptions = {
   database: Database;
   served: Served;
   leases: Leases;
@@ -58,7 +58,7 @@ const leftovers = async ({ db, read }: Database, servedN: number): Promise<numbe
 };
 
 /** Keeps every other rebuild out until `end` is called. Throws RebuildRunning. */
-const takeTurn = async ({ leases, rebuildMs }: RebuildOptions) => {
+const takeTurn = async ({ leases, rebuildMs }: GenerationOptions) => {
   const holder = crypto.randomUUID();
   if (!(await leases.take(REBUILD, holder, rebuildMs)))
     throw new RebuildRunning('the read models are being rebuilt already');
@@ -95,7 +95,7 @@ const storedServed = async (served: Served): Promise<number> => {
 };
 
 const fillBeside = async (
-  { database, served, rowCheck }: RebuildOptions,
+  { database, served, rowCheck }: GenerationOptions,
   old: number,
   turn: Awaited<ReturnType<typeof takeTurn>>,
 ): Promise<NextGeneration> => {
@@ -145,7 +145,7 @@ const fillBeside = async (
   };
 };
 
-export const createRebuilds = (options: RebuildOptions): ReadModelsRebuild => {
+export const createGenerations = (options: GenerationOptions): ReadModelsRebuild => {
   const { database, served } = options;
   return {
     checksum: async () => checksumOf(database, await served.now()),

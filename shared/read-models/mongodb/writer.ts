@@ -21,7 +21,14 @@ import {
 } from './batch-writes.ts';
 import { isDuplicate } from './client.ts';
 import { type Database, type Generation, quick, SERVED } from './database.ts';
-import { type Batch, batchOf, isWhole, rowIn, type StoredControl, text } from './documents.ts';
+import {
+  type Batch,
+  batchOf,
+  isWhole,
+  rowIn,
+  type StoredControl,
+  storedText,
+} from './documents.ts';
 
 /** Written read models that are kept for the next event (some 3 kB each). */
 const RECENT_READ_MODELS_MAX = 4096;
@@ -132,7 +139,9 @@ export const createWriter = (deps: WriterDeps) => {
       const readModel = recent.get(paymentId);
       if (readModel !== undefined) return readModel;
       const { payments } = await generation();
-      const stored = await database.read(() => payments.findOne({ _id: text(paymentId) }, quick));
+      const stored = await database.read(() =>
+        payments.findOne({ _id: storedText(paymentId) }, quick),
+      );
       if (stored === null) return undefined;
       if (!isWhole(stored, rowCheck)) {
         reports.note(paymentId, NO_CHECK);

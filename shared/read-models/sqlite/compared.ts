@@ -31,7 +31,7 @@ const LOST_ROWS = `SELECT max(payment_id) AS upTo, sum(
     WHERE payment_id > ? ORDER BY payment_id LIMIT ${PAGE}) AS listed`;
 
 /**
- * Each statement sees one state of the file, so no write beside it looks like damage. Page by page, unlike
+ * Each statement sees one state of the file, so no write next to it looks like damage. Page by page, unlike
  * SQLite's own check, which nothing can stop.
  */
 const indexDamage = async (db: DatabaseSync, signal: AbortSignal): Promise<string | undefined> => {

@@ -7,7 +7,6 @@
  * file that is opened damaged, or of another version of this code, is thrown away and filled again by
  * the projector; it never keeps the service from starting.
  */
-
 import type { PaymentReadModel } from '../../payment/state.ts';
 import { newThreadHere } from '../../runtime/jobs.ts';
 import { createDamageReports, type DamageReports, NO_CHECK, WHOLE_FILE } from '../damage.ts';
@@ -25,27 +24,27 @@ import { type Caches, createCaches } from './caches.ts';
 import { createReader } from './reader.ts';
 import type { CheckedRow } from './schema.ts';
 import {
-  type Connection,
+  type FileConnection,
+  fileUnavailable,
   openServedFile,
   removeFile,
   type ServedFile,
   type SqliteReadModelsOptions,
-  unavailable,
 } from './served-file.ts';
 
-const checkedRowOf = ({ rowCheck }: Connection, readModel: PaymentReadModel): CheckedRow => {
+const checkedRowOf = ({ rowCheck }: FileConnection, readModel: PaymentReadModel): CheckedRow => {
   const row = rowOf(readModel);
   return { ...row, rowCheck: rowCheck.of(row) };
 };
 
 /** False when the file had the document at this revision already. */
-const writeRow = (at: Connection, row: CheckedRow): boolean => {
+const writeRow = (at: FileConnection, row: CheckedRow): boolean => {
   const { changes } = at.write.run(...columnsOf(row), row.rowCheck, row.body);
   if (at.anyParked) at.unpark.run(row.paymentId, row.revision);
   return changes === 1;
 };
 
-const park = (at: Connection, change: Parking): void => {
+const park = (at: FileConnection, change: Parking): void => {
   const { paymentId, revision, reason, time } = change;
   at.park.run(paymentId, revision, reason, time, paymentId, revision);
   at.anyParked = true;
@@ -53,7 +52,7 @@ const park = (at: Connection, change: Parking): void => {
 
 /** Returns the read models that were written, not those that were skipped. */
 const writeBatch = (
-  at: Connection,
+  at: FileConnection,
   ...[changes, from, to, hash]: Parameters<ReadModelsWriter['apply']>
 ): PaymentReadModel[] => {
   const written: PaymentReadModel[] = [];
@@ -181,7 +180,7 @@ export const openSqliteReadModels = (
 };
 
 /**
- * Fills a file beside the served one, which it then replaces by `replaceBy`. One generation at a time: see
+ * Fills a file next to the served one, which it then replaces by `replaceBy`. One generation at a time: see
  * ReadModelsRebuild.
  */
 const createGenerations = (options: SqliteReadModelsOptions, { isOpen, replaceBy }: ServedFile) => {
@@ -198,7 +197,7 @@ const createGenerations = (options: SqliteReadModelsOptions, { isOpen, replaceBy
       next = openSqliteReadModels({ ...options, file });
     } catch (error) {
       rebuilding = false;
-      throw unavailable(error);
+      throw fileUnavailable(error);
     }
     let ended = false;
     return {
@@ -206,7 +205,7 @@ const createGenerations = (options: SqliteReadModelsOptions, { isOpen, replaceBy
       handOver: async (step) => {
         await next.letGo();
         return step({ file, secrets: options.secrets }).catch((error: unknown) => {
-          throw unavailable(error);
+          throw fileUnavailable(error);
         });
       },
       serve: async () => {

@@ -10,7 +10,7 @@ import type {
 } from '../port.ts';
 import type { Caches } from './caches.ts';
 import type { CheckedRow } from './schema.ts';
-import type { Connection, ServedFile } from './served-file.ts';
+import type { FileConnection, ServedFile } from './served-file.ts';
 
 const START = { since: '', paymentId: '' };
 
@@ -46,7 +46,7 @@ export const createReader = (
   { documents }: Caches,
   { note, onDamage, damaged }: DamageReports,
 ): Omit<ReadModelsReader, 'waitForRevision'> & Pick<ReadModelsRebuild, 'checksum'> => {
-  const read = (at: Connection, paymentId: string): PaymentDocument | undefined => {
+  const read = (at: FileConnection, paymentId: string): PaymentDocument | undefined => {
     const row = at.document.get(paymentId) as CheckedRow | undefined;
     if (row === undefined) return undefined;
     const isWhole = at.rowCheck.holds(row, row.rowCheck);
@@ -59,7 +59,7 @@ export const createReader = (
     return document;
   };
 
-  const documentAt = (at: Connection, paymentId: string): PaymentDocument | undefined => {
+  const documentAt = (at: FileConnection, paymentId: string): PaymentDocument | undefined => {
     const document = documents.get(paymentId) ?? read(at, paymentId);
     if (document === undefined || !at.anyParked) return document;
     return { ...document, parked: at.isParked.get(paymentId) !== undefined };

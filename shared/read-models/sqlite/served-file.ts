@@ -39,7 +39,7 @@ export type SqliteReadModelsOptions = ReadModelsFile & {
 /** An existing file of another form, or under another key. */
 class UnusableFile extends Error {}
 
-export type Connection = ReturnType<typeof prepare> & {
+export type FileConnection = ReturnType<typeof prepare> & {
   db: DatabaseSync;
   rowCheck: RowCheck;
   /** Whether any payment may be parked: spares each read and write a look into an empty table. */
@@ -65,7 +65,7 @@ const connect = ({
   file,
   secrets,
   checkpointInCommitAtPages = CHECKPOINT_IN_COMMIT_AT_PAGES,
-}: SqliteReadModelsOptions): Connection => {
+}: SqliteReadModelsOptions): FileConnection => {
   ensurePrivateFile(file);
   const db = openReadModelsFile(file, checkpointInCommitAtPages);
   try {
@@ -83,7 +83,7 @@ const connect = ({
 };
 
 /** Throws SQLite's errors, at a write as well. */
-export const connectToRead = ({ file, secrets }: ReadModelsFile): Connection => {
+export const connectToRead = ({ file, secrets }: ReadModelsFile): FileConnection => {
   const db = openReadModelsToRead(file);
   try {
     return { ...prepare(db), db, rowCheck: createRowCheck(secrets), anyParked: true };
@@ -93,7 +93,7 @@ export const connectToRead = ({ file, secrets }: ReadModelsFile): Connection => 
   }
 };
 
-/** The `-wal` and `-shm` beside a file. */
+/** The `-wal` and `-shm` next to a file. */
 const removeLog = (file: string): void => {
   for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
 };
@@ -107,12 +107,12 @@ const isUnusable = (error: unknown): boolean =>
   isDamage(error) || codeOf(error) % 256 === SQLITE_ERROR;
 
 /** Opens the file, or an empty one in its place. Throws ReadModelsUnavailable. */
-const openConnection = (options: SqliteReadModelsOptions): Connection => {
+const openConnection = (options: SqliteReadModelsOptions): FileConnection => {
   const { file, logger } = options;
   try {
     return connect(options);
   } catch (error) {
-    if (!(error instanceof UnusableFile || isUnusable(error))) throw unavailable(error);
+    if (!(error instanceof UnusableFile || isUnusable(error))) throw fileUnavailable(error);
     logger?.warn(
       { file, reason: firstLineOf(error) },
       error instanceof UnusableFile
@@ -123,7 +123,7 @@ const openConnection = (options: SqliteReadModelsOptions): Connection => {
       removeFile(file);
       return connect(options);
     } catch (again) {
-      throw unavailable(again);
+      throw fileUnavailable(again);
     }
   }
 };
@@ -135,7 +135,7 @@ const OF_THE_FILE = [
 ];
 
 /** ReadModelsUnavailable for an error of the file, also where it lost its class between threads. */
-export const unavailable = (error: unknown): unknown => {
+export const fileUnavailable = (error: unknown): unknown => {
   const { code, message } = Object(error) as { code?: string; message: string };
   if (code === 'READ_MODELS_UNAVAILABLE' && !(error instanceof ReadModelsUnavailable))
     return new ReadModelsUnavailable(message);
@@ -157,11 +157,24 @@ const requireWhole = (file: string): void => {
 
 const SQLITE_CANTOPEN = 14;
 
-/** A rebuild makes both checksums at once, and requests go on beside them. */
+/** A rebuild makes both checksums at once, and requests go on next to them. */
 const CHECKSUM_LOWERED_BY = 3;
 
 /** 8 MB: a longer log keeps a batch waiting for longer, of a shorter one more pages are moved twice. */
 const DUE_AT_PAGES = 2_000;
+
+/** In one turn of the event loop, so that no reader finds the file missing. */
+const takePlace = ({ db }: FileConnection, file: string, next: string): void => {
+  requireWhole(next);
+  // The close alone moves the log only where no other process has the file open. No wait for readers.
+  moveAllPages(db);
+  db.close();
+  requireWhole(file);
+  // A crash leaves the old file or the new one, each of them whole.
+  renameSync(next, file);
+  // The log of the old file, which another process keeps there, would be laid over the new one.
+  removeLog(file);
+};
 
 type Listeners = {
   /** Another program has damaged or deleted the file. */
@@ -184,7 +197,7 @@ export const openServedFile = (
   let moving: Promise<void> | undefined;
 
   /** The disk may have been full, or no file descriptor left, when another file took the place. */
-  const opened = (): Connection => {
+  const opened = (): FileConnection => {
     if (!closed && !at.db.isOpen) at = openConnection(options);
     return at;
   };
@@ -194,14 +207,14 @@ export const openServedFile = (
     const { name, message } = Object(error);
     if (name === 'ThreadEnded') return new ReadModelsUnavailable(message);
     const isGone = codeOf(error) % 256 === SQLITE_CANTOPEN && !existsSync(file);
-    if (!isUnusable(error) && !isGone) return unavailable(error);
+    if (!isUnusable(error) && !isGone) return fileUnavailable(error);
     const reason = firstLineOf(error);
     onLost(reason);
     return new ReadModelsLost(`the file of the read models is damaged or gone: ${reason}`);
   };
 
   /** Throws ReadModelsUnavailable where the file cannot be used. */
-  const run = <T>(step: (at: Connection) => T): T => {
+  const run = <T>(step: (at: FileConnection) => T): T => {
     try {
       return step(opened());
     } catch (error) {
@@ -231,18 +244,9 @@ export const openServedFile = (
     if (at.db.isOpen) at.db.close();
   };
 
-  /** In one turn of the event loop, so that no reader finds the file missing. */
   const replace = (next: string): void => {
     try {
-      requireWhole(next);
-      // The close alone moves the log only where no other process has the file open. No wait for readers.
-      moveAllPages(at.db);
-      at.db.close();
-      requireWhole(file);
-      // A crash leaves the old file or the new one, each of them whole.
-      renameSync(next, file);
-      // The log of the old file, which another process keeps there, would be laid over the new one.
-      removeLog(file);
+      takePlace(at, file, next);
     } finally {
       if (at.db.isOpen) at.db.close();
       onReplaced();
@@ -263,7 +267,7 @@ export const openServedFile = (
      * Begins to move the write-ahead log where that is due. SQLite would do it inside a commit on the event
      * loop, where every request would wait for the disk.
      */
-    moveLogWhenDue: ({ pagesToMove }: Connection): void => {
+    moveLogWhenDue: ({ pagesToMove }: FileConnection): void => {
       if (moving !== undefined || pagesToMove() < DUE_AT_PAGES) return;
       moving = inThread(searching, moveLog, { file })
         // Without a thread, or on a full disk, the log grows until SQLite moves it inside a commit.

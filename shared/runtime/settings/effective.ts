@@ -29,7 +29,7 @@ const secretPlace =
   ({ mode, dataDir }: Known): string =>
     mode === 'embedded' ? `hidden (in ${join(dataDir, file)})` : NOT_SET;
 
-/** What holds without a default of the table, or beside it. */
+/** What holds without a default of the table, or next to it. */
 const DEFAULTS: { [Name in keyof typeof settings]?: (config: Known) => string | number } = {
   DATA_DIR: ({ dataDir }) => dataDir,
   STRIPE_TEST_TOKENS: ({ stripe }) => String(stripe?.testTokens ?? NOT_SET),

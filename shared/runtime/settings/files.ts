@@ -9,7 +9,7 @@ export type Report = (problem: string) => undefined;
 
 const PROJECT_DIR = join(import.meta.dirname, '../../..');
 
-export const pathOf = (setting: string): string => resolve(PROJECT_DIR, setting);
+export const settingsPath = (setting: string): string => resolve(PROJECT_DIR, setting);
 
 const unreadable = (error: unknown): string => {
   const { code = 'unknown error' } = error as NodeJS.ErrnoException;
@@ -83,7 +83,7 @@ export const withSecretFiles = (env: NodeJS.ProcessEnv) => {
     const report: Report = (problem) => void problems.push(`${name}_FILE ${problem}`);
     const value =
       env[name] === undefined
-        ? readSecret(pathOf(file), report)
+        ? readSecret(settingsPath(file), report)
         : report(`must not be set together with ${name}`);
     whole[name] = value ?? env[name];
     return value === undefined;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CARD_BRANDS } from '../../payment/card.ts';
 import { parseText } from '../json.ts';
-import { pathOf, type Report, readJson, readSecret } from './files.ts';
+import { type Report, readJson, readSecret, settingsPath } from './files.ts';
 import { isLiveKey, settings } from './table.ts';
 
 const wholeNumber = (min: number, max: number) => {
@@ -70,7 +70,7 @@ const readEntries = (file: string, report: Report): Entry[] => {
 };
 
 export const readMerchants = (file: string | undefined, report: Report): Merchants => {
-  const entries = file === undefined ? [] : readEntries(pathOf(file), report);
+  const entries = file === undefined ? [] : readEntries(settingsPath(file), report);
   for (const [at, [id, own]] of entries.entries()) {
     if (own.rateLimitBurst === 0 && (own.rateLimitPerSecond ?? 0) > 0)
       report(`${id}.rateLimitBurst must be at least 1 when rateLimitPerSecond is set`);
@@ -95,7 +95,7 @@ const readOwn = <T>(
   wording: string,
   report: Report,
 ): T | undefined => {
-  const content = file === undefined ? undefined : readSecret(pathOf(file), report);
+  const content = file === undefined ? undefined : readSecret(settingsPath(file), report);
   if (content === undefined) return undefined;
   return schema.safeParse(content).data ?? report(wording);
 };

@@ -1,5 +1,4 @@
 /** What merchants, providers and operators do: each step runs on the service and on the model. */
-
 import { expect } from '@jest/globals';
 import fc from 'fast-check';
 import type { LaterResult } from '../../../shared/payment/commands.ts';

@@ -1,5 +1,5 @@
 // NestJS CQRS on Fastify, over an event log and read models in SQLite. The compiler writes the injected
-// classes beside the constructors, so they are imported as values.
+// classes next to the constructors, so they are imported as values.
 import 'reflect-metadata';
 import { DatabaseSync } from 'node:sqlite';
 import {

@@ -1,6 +1,6 @@
 /** Everything that needs a person, and the acknowledgement of what a check found. */
 import { send, useAsk, useAttempt } from '../../api.js';
-import { Failed, formOf, html, PaymentLink, Shown, Time } from '../../parts.js';
+import { FailedBox, formOf, html, PaymentLink, Shown, Time } from '../../parts.js';
 
 /** @typedef {import('../../../../command-api/back-office/attention/contract.ts').AttentionList} Listed */
 /** @typedef {Listed['items'][number]} Item */
@@ -23,7 +23,7 @@ const Row = ({ item, again }) => {
     <h3><span class="state">${reason}</span> since <${Time} at=${since} /></h3>
     <p>${what} ${paymentId && html`<${PaymentLink} id=${paymentId} />`}</p>
     <p><code>${next}</code></p>
-    <${Failed} problem=${problem} />
+    <${FailedBox} problem=${problem} />
     ${
       ACKNOWLEDGED.includes(reason) &&
       html`<form onSubmit=${submit}>

@@ -4,7 +4,7 @@ import { send, useAsk } from '../../api.js';
 import { counted, duration, numberOf } from '../../format.js';
 import {
   Fact,
-  Failed,
+  FailedBox,
   Finding,
   html,
   PaymentLink,
@@ -98,7 +98,7 @@ const RelayParkedPart = ({ onSent }) => {
   const sent = Object.keys(said).filter((id) => said[id] === SENT);
   const { count = 0, parked = [] } = listed ?? {};
   return html`<h2 id="relay-parked">Parked at the relay</h2>
-    <${Failed} problem=${loaded.problem} />
+    <${FailedBox} problem=${loaded.problem} />
     ${sent.length > 0 && html`<${Finding} isGood>Sent, nothing of them waits: ${sent.map((id) => html`<${PaymentLink} id=${id} /> `)}<//>`}
     ${listed !== undefined && count === 0 && html`<p class="finding good">✓ No message to the topics waits for a parked payment.</p>`}
     ${count > 0 && html`<p>Their messages wait, in order; those of other payments go on. Once the cause is mended, send them again; the relay also tries after each of its starts.</p>`}

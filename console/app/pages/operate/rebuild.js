@@ -1,7 +1,7 @@
 /** How far the read models are, and their rebuild. */
 import { send, useAsk, useAttempt } from '../../api.js';
 import { counted, duration, numberOf, pathOf } from '../../format.js';
-import { Fact, Failed, Finding, html, PaymentLink, Raw, Shown } from '../../parts.js';
+import { Fact, FailedBox, Finding, html, PaymentLink, Raw, Shown } from '../../parts.js';
 
 /** @typedef {import('../../../../projector/contract.ts').ProjectionList['projections'][number]} Projection */
 /** @typedef {NonNullable<Projection['rebuild']>} Rebuild */
@@ -47,7 +47,7 @@ const RebuildPart = ({ projection, again }) => {
   return html`<h2>Rebuild</h2>
     <p><button type="button" disabled=${rebuild?.state === 'running'} onClick=${() => start(false)}>Rebuild the read models</button>
       ${isHeldBack && html` <button type="button" onClick=${() => start(true)}>Rebuild and accept the log's money</button>`}</p>
-    <${Failed} problem=${problem} />
+    <${FailedBox} problem=${problem} />
     ${rebuild !== null && html`<${RebuildState} rebuild=${rebuild} />`}`;
 };
 

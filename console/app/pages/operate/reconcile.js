@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { useRun } from '../../api.js';
 import { counted, money, numberOf, pathOf, paymentPage } from '../../format.js';
-import { Failed, Finding, html, PaymentLink, Raw, Table, Time } from '../../parts.js';
+import { FailedBox, Finding, html, PaymentLink, Raw, Table, Time } from '../../parts.js';
 
 /** @typedef {import('../../../../command-api/back-office/reconcile/contract.ts').Reconciliation} Reconciliation */
 /** @typedef {Reconciliation['differences'][number]} Difference */
@@ -41,6 +41,6 @@ export const ReconcileSection = () => {
     <p><label><input type="checkbox" checked=${isAll} onChange=${() => setAll(!isAll)} /> All operations</label></p>
     <p><button type="button" onClick=${start} aria-disabled=${isRunning}>Reconcile</button>
       <span role="status"> ${isRunning ? 'Comparing …' : ''}</span></p>
-    <${Failed} problem=${problem} again=${start} />
+    <${FailedBox} problem=${problem} again=${start} />
     ${result !== undefined && html`<${Result} found=${result} />`}`;
 };

@@ -2,14 +2,14 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { send, useAsk, useAttempt } from '../../api.js';
 import { duration, money, paymentPage } from '../../format.js';
-import { Failed, formOf, html, PaymentLink, Raw, Shown, Time } from '../../parts.js';
+import { FailedBox, formOf, html, PaymentLink, Raw, Shown, Time } from '../../parts.js';
 import { currentSession, hasScope, isOfAll } from '../../session.js';
 
 /** @typedef {import('../../../../command-api/back-office/by-hand/contract.ts').UnresolvedList} Listed */
 /** @typedef {Listed['unresolved'][number]} Unresolved */
 /** @typedef {NonNullable<Unresolved['request']>} Request */
-/** @typedef {import('../../../../command-api/back-office/by-hand/contract.ts').Resolution} Resolution */
-/** @typedef {Resolution | import('../../../../command-api/back-office/by-hand/contract.ts').ResolutionRequested} Resolved */
+/** @typedef {import('../../../../command-api/back-office/by-hand/contract.ts').ResolutionBody} ResolutionBody */
+/** @typedef {ResolutionBody | import('../../../../command-api/back-office/by-hand/contract.ts').ResolutionRequested} Resolved */
 
 const LIST_MS = 3_000;
 
@@ -43,7 +43,7 @@ const ResolveForm = ({ one, onResolved }) => {
     onResolved(resolved);
   };
   return html`${isRequested && html`<p class="finding" role="status">Requested. Nothing is recorded until another operator requests the same.</p>`}
-    <${Failed} problem=${problem} />
+    <${FailedBox} problem=${problem} />
     ${isOwn && html`<p>Your own word waits for another operator.</p>`}
     <details><summary>${request === undefined ? 'Resolve by hand' : 'Approve, or say otherwise'}</summary>
       <form class="resolve" onSubmit=${submit}>
