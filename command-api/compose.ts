@@ -115,9 +115,13 @@ const createDeps = (
   const { config, store, sharedStore, readModels, identities, metrics, log: logger } = options;
   const { nowMs = Date.now } = options;
   const { timeoutMs: providerTimeoutMs, authenticationTimeoutMs, names } = config.provider;
+  const waits = { providerTimeoutMs, authenticationTimeoutMs, nowMs };
   const ask = {
     paymentLog: createPaymentLog({
-      ...{ store, nowMs, cachedPaymentsMax: CACHED_PAYMENTS_MAX, cachedBytesMax: CACHED_BYTES_MAX },
+      store,
+      nowMs,
+      cachedPaymentsMax: CACHED_PAYMENTS_MAX,
+      cachedBytesMax: CACHED_BYTES_MAX,
       // No command waits for a server that it can do without.
       readModels: sharedStore || config.mongoUrl !== undefined ? undefined : readModels,
       onConflict: () => metrics.appendConflicts.inc(),
@@ -127,16 +131,20 @@ const createDeps = (
     }),
     provider,
     queues: createQueues(),
-    inFlight: createInFlight({
-      ...{ sharedStore, providerTimeoutMs, authenticationTimeoutMs, nowMs, logger, metrics },
-    }),
+    inFlight: createInFlight({ ...waits, sharedStore, logger, metrics }),
     nowMs,
     logger,
   };
   return {
-    ...{ ...ask, store, isLevel, identities, sharedStore },
+    ...ask,
+    store,
+    isLevel,
+    identities,
+    sharedStore,
     unresolved: createUnresolved({
-      ...{ ...ask, providers: names, delaysMs: config.recoveryDelaysMs },
+      ...ask,
+      providers: names,
+      delaysMs: config.recoveryDelaysMs,
       givesNotices: givesNotices(config),
     }),
     providers: names,
@@ -156,8 +164,12 @@ const openParts = (options: CommandSideOptions) => {
   const commands = createDeps(options, provider, providerAhead);
   const elsewhereLook = openElsewhereLook(commands);
   const { nowMs } = commands;
+  const both = { store, provider, providers, readModels };
   const reconciling = openReconciling({
-    ...{ store, provider, providers, readModels, nowMs, metrics, logger },
+    ...both,
+    nowMs,
+    metrics,
+    logger,
     lookElsewhere: elsewhereLook.look,
     everyMs: config.reconcileIntervalMs,
     record: openCheckRecord(documents.reconciliation, nowMs),
@@ -168,8 +180,10 @@ const openParts = (options: CommandSideOptions) => {
     askAboutUntold: (paymentIds) => askAboutUntold(commands, paymentIds),
     onNeverSent: (difference) => askAboutNeverSent(commands, difference),
   });
+  const sources = { store, readModels, providerAhead, rejections, elsewhereLook, documents };
   const attention = attentionSources({
-    ...{ commands, store, readModels, providerAhead, rejections, elsewhereLook, documents },
+    ...sources,
+    commands,
     verifyEveryMs: config.verifyEveryMs,
     unresolvedAfterMs: options.unresolvedAfterMs ?? UNRESOLVED_AFTER_MS,
   });
@@ -186,7 +200,10 @@ const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): voi
   const { config, store, readModels, providerAhead, commands, attention, stopping, log } = parts;
   const { reconciling, webhooks, metrics } = parts;
   registerRoutes(app, authHooks, COMMAND_ROUTES, {
-    ...{ store, readModels, providerAhead, commands },
+    store,
+    readModels,
+    providerAhead,
+    commands,
     stopping: stopping.signal,
     onCommand: (command, outcome, seconds) => {
       metrics.commands.inc({ command, outcome });
@@ -241,7 +258,12 @@ export const openCommandSide = (options: CommandSideOptions) => {
     unresolved.stopAsking();
   };
   return {
-    ...{ provider, providerAhead, inFlight, unresolved, followTail, watchAuthorizations },
+    provider,
+    providerAhead,
+    inFlight,
+    unresolved,
+    followTail,
+    watchAuthorizations,
     startSweep: startSweeping,
     /** Before the first request. The first sweep waits for `ready`. */
     start: async (ready?: Promise<unknown>): Promise<void> => {

@@ -77,7 +77,10 @@ const rejectChange = (known: Partitions, found: Partitions): void => {
 };
 
 const prepare = ({ store, feed, logger, mayRun, ...options }: RelayOptions) => ({
-  ...{ store, feed, logger, mayRun },
+  store,
+  feed,
+  logger,
+  mayRun,
   checkpoint: openOwnCheckpoint(options.checkpoint),
   states: followPaymentStates(store),
   published: 0,

@@ -81,7 +81,11 @@ export const createTurns = (places: number, ofOneMax: number = places) => {
   };
 
   return {
-    ...{ fits, add, take, wait, giveBack },
+    fits,
+    add,
+    take,
+    wait,
+    giveBack,
     taken: (): number => [...held.values()].reduce((sum, own) => sum + own, 0),
     takenBy: (merchantId: string): number => held.get(merchantId) ?? 0,
     /** Throws as `wait` and `work` do. */

@@ -183,7 +183,11 @@ export const createProviderAhead = (options: Options) => {
   const comparing: Comparing = {
     ...options,
     stopping: new AbortController(),
-    ...{ ahead: undefined, hasCompared: false, isLevel: false, since: null, passed: 0 },
+    ahead: undefined,
+    hasCompared: false,
+    isLevel: false,
+    since: null,
+    passed: 0,
   };
   let first: Promise<void> | undefined;
   const compareOnce = oneRunAtATime((failures: number) => tryToCompare(comparing, failures));

@@ -25,7 +25,11 @@ export const LISTED_MAX = 1000;
 
 const nothingFound = (): Reconciliation => ({
   ok: true,
-  ...{ operations: 0, atOtherProviders: 0, entries: 0, unreadable: 0, more: 0 },
+  operations: 0,
+  atOtherProviders: 0,
+  entries: 0,
+  unreadable: 0,
+  more: 0,
   unreadableEvents: [],
   notCompared: 0,
   differences: [],

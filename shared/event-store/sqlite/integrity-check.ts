@@ -15,7 +15,10 @@ const PLACES: Record<string, string> = {
 };
 
 const faultAt = (place: object | undefined, why: string): FileFault => ({
-  ...{ position: '', stream: '', revision: 0, ...place },
+  position: '',
+  stream: '',
+  revision: 0,
+  ...place,
   reason: `the file is damaged (${why}): stop the service, then payments repair --data`,
 });
 
