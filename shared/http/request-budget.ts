@@ -39,13 +39,9 @@ export const withinBudget = async <T>(
   }
 };
 
-/**
- * `appending`: the request's own intent. `begunOn`: the payment on which that intent, or the one of
- * the operation that the request joins, is durable. Undefined: nothing was begun.
- */
+/** `appending`: its own intent. `begunOn`: where that or a joined one is durable. Undefined: nothing begun. */
 export type Reached = 'appending' | { begunOn: string } | undefined;
 
-/** Told how far the request came. */
 export type Reach = (reached: Reached) => void;
 
 /** Of a request that begins an operation. */

@@ -1,7 +1,4 @@
-/**
- * The part of a route that its service binds to an id of route-table.ts: one reading of the request in
- * the contract's words, behind the auth hooks, and the handler (gaps §1).
- */
+/** A service's part of a route: after the auth hooks one reading of the request, and the handler (gaps §1). */
 import type {
   FastifyInstance,
   FastifyReply,

@@ -1,7 +1,4 @@
-/**
- * The events of an audit stream: who read what (ADR-0011), and what an operator acknowledged. Names of
- * types and fields are stored forms; the events are not published and change no read model.
- */
+/** Accesses (ADR-0011), acknowledgements. Names are stored forms; not published, no read model changes. */
 import { z } from 'zod';
 import { type EventsOf, paymentId, text } from './fields.ts';
 
@@ -29,10 +26,9 @@ export const auditSchemas = {
     parameters: z.string().max(1000).optional(),
   }),
   /**
-   * An operator has seen that the provider's ledger holds operations that the log lacks, and lets
-   * merchants move money again (gaps §17). `cursor` is where the ledger ended then, `operations` how
-   * many of its last page the log lacked, `provider` whose ledger it is (ADR-0247); older events lack
-   * that.
+   * An operator saw operations in the provider's ledger that the log lacks, and lets merchants move money again
+   * (gaps §17). `cursor`: the ledger's end then. `operations`: how many of its last page the log lacked.
+   * `provider`: whose ledger (ADR-0247); older events lack it.
    */
   ProviderAheadAcknowledged: z.strictObject({
     cursor: text,
@@ -43,9 +39,8 @@ export const auditSchemas = {
   /** Both are check values (ADR-0105): keyed hashes that tell nothing about the secrets. */
   IdempotencySecretChanged: z.strictObject({ check: text, previousCheck: text }),
   /**
-   * An operator has seen one break of the log: a verification lists it, and it alone does not break the
-   * log. `digest` is the SHA-256 in hex of the text of the event there, absent where the break is no
-   * event's.
+   * An operator has seen one break of the log: verifications list it, and it alone does not break the log.
+   * `digest`: SHA-256 in hex of the event's text there, absent where the break is no event's.
    */
   LogBreakAcknowledged: z.strictObject({
     stream: z.string().max(255),

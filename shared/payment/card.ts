@@ -1,7 +1,4 @@
-/**
- * The card that the first eight digits of a number show (gaps §3), and the split of a card into the part
- * that may be kept and the part that lives in memory for one provider call (gaps §4).
- */
+/** The card of a number's first eight digits (gaps §3); the part that is kept and the secret part (gaps §4). */
 import { inspect } from 'node:util';
 import cardValidator from 'card-validator';
 import type { MaskedCard, ThreeDSecure } from './fields.ts';

@@ -5,10 +5,7 @@ import type { FailureData, Minor, Resolution } from './fields.ts';
 import type { Dispute } from './response.ts';
 import type { Recognised } from './state.ts';
 
-/**
- * A later result of a payment, as the provider says (gaps §15). Amounts in minor units; ids and codes
- * are the provider's, of at most 64 of `A-Za-z0-9_.-`.
- */
+/** A provider's later result (gaps §15). Amounts: minor units. Its ids, codes: up to 64 of `A-Za-z0-9_.-`. */
 export type LaterResult =
   | { kind: 'AUTHORIZATION_EXPIRED' }
   /** Captured or canceled elsewhere, under no operation id of ours (gaps §15). */
@@ -21,9 +18,8 @@ export type LaterResult =
   | ({ kind: 'DISPUTE'; disputeId: string } & Pick<Dispute, 'amount' | 'reason' | 'status'>);
 
 /**
- * A stored outcome never changes. APPROVED and DECLINED: the provider's decision. NOT_SENT: proven never
- * to have reached the provider. FENCED: the provider promised never to carry it out.
- * `authorizationExpiresAt`: of an authorization; UTC, with milliseconds (gaps §24).
+ * A stored outcome never changes. APPROVED, DECLINED: the provider's decision. NOT_SENT: proven never to have
+ * reached it. FENCED: it promised never to carry it out. `authorizationExpiresAt`: UTC, with ms (gaps §24).
  */
 export type FinalOutcomeDetails =
   | {
@@ -80,10 +76,7 @@ export type OpenCommand = { kind: 'open'; operationId: string; reference: string
 /** Keeps that the provider waits for the shopper of a create, until `expiresAt` (gaps §21). */
 export type AuthenticateCommand = { kind: 'authenticate'; operationId: string; expiresAt: string };
 
-/**
- * Records a later result once. `operationId` is a new one, for a refund made elsewhere. The service
- * says itself what is expiring (gaps §24).
- */
+/** Recorded once. `operationId`: new for a refund made elsewhere. AUTHORIZATION_EXPIRING is ours (gaps §24). */
 export type LaterCommand = {
   kind: 'later';
   operationId: string;

@@ -1,7 +1,6 @@
 /**
- * The rules: which events a command leads to in a state, or why it is refused. Pure and total: every
- * pair has one decision (test/payment/decide-table.ts). An operation id that the state knows yields no
- * events, so every command is safe to repeat; no events also mean that the state has something better.
+ * The rules: a command's events in a state, or its refusal. Pure and total (test/payment/decide-table.ts).
+ * A known operation id yields no events, so repeats are safe; so does a state that has something better.
  */
 import type {
   AuthenticateCommand,
@@ -147,10 +146,7 @@ const create = (state: PaymentState | undefined, command: CreateCommand): Decisi
   });
 };
 
-/**
- * An unresolved create, capture or void excludes every other command on the payment. One that waits
- * for the shopper is none (gaps §21): the status refuses the command.
- */
+/** Excludes every other command; but where it waits for the shopper, the status refuses those (gaps §21). */
 const unresolvedExclusive = (state: PaymentState): Operation | undefined =>
   unresolvedOperations(state).find((o) => o.kind !== 'refund' && o.waitsUntil === undefined);
 

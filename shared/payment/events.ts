@@ -1,7 +1,6 @@
 /**
- * The events of a payment's stream (gaps §6), and all events by type. Type names and field names are stored
- * forms: never renamed, only added to or upcast. Amounts are minor units, from 1. No schema has a field for
- * a card number or a CVV, and every schema is strict, so none can be stored.
+ * Payment events (gaps §6) and all events by type. Type and field names are stored forms: never renamed, only
+ * added to or upcast. Amounts: minor units, from 1. Schemas are strict and have no card number and no CVV.
  */
 import { z } from 'zod';
 import { type AuditLogEvent, auditSchemas } from './audit-events.ts';
@@ -55,15 +54,9 @@ export const paymentSchemas = {
     identity,
     provider,
   }),
-  /**
-   * The provider has opened something to authorize or sell on, and calls it `providerReference`; stored
-   * before the provider is told to move money, so an operation without this event never moved any.
-   */
+  /** The provider opened `providerReference`; stored before money may move: without this event none moved. */
   PaymentProviderOpened: z.strictObject({ ...operation, providerReference: providerCode }),
-  /**
-   * The provider wants the shopper of a create, and waits until `expiresAt` (gaps §21); no money has
-   * moved. The address of its page holds a secret, and is in no event.
-   */
+  /** The provider waits for the shopper (gaps §21); no money moved. No event has its page's secret address. */
   PaymentAuthenticationRequested: z.strictObject({
     ...operation,
     expiresAt: z.string().regex(UTC),
@@ -95,10 +88,7 @@ export const paymentSchemas = {
   }),
   /** `operationId` is the create's, `amount` all of it. */
   PaymentAuthorizationExpired: z.strictObject(operation),
-  /**
-   * Captured elsewhere, as in the provider's dashboard. The operation id is its own here; the provider
-   * calls what it was made on `providerReference`. `releasedAmount` as in PaymentCaptured.
-   */
+  /** Captured elsewhere, as in the provider's dashboard, on `providerReference`; the operation id is ours. */
   PaymentCaptureObserved: z.strictObject({
     ...operation,
     providerReference: providerCode,
@@ -118,10 +108,7 @@ export const paymentSchemas = {
     disputeId: providerCode,
     status: z.enum(['WON', 'LOST']),
   }),
-  /**
-   * An operator requested a resolution by hand; nothing is recorded until another operator requests the
-   * same (gaps §16). On a contradicted operation: that the contradiction be ended (ADR-0099).
-   */
+  /** Takes effect once another operator requests it too (gaps §16). May end a contradiction (ADR-0099). */
   PaymentResolutionRequested: z.strictObject({
     ...operation,
     outcome: z.enum(['APPROVED', 'DECLINED']),
@@ -129,10 +116,7 @@ export const paymentSchemas = {
     withoutFence: z.literal(true).optional(),
     requestedBy: text,
   }),
-  /**
-   * The provider says the same as two operators, or, with `resolution`, two operators ended a
-   * contradiction. The provider is not asked about the operation any more.
-   */
+  /** The provider agrees; with `resolution`: two operators ended a contradiction. It is not asked any more. */
   PaymentOutcomeConfirmed: z.strictObject({ ...approval, outcome: providerOutcome }),
   /** The provider says other than the operators. Nothing is rewritten (gaps §16). */
   PaymentOutcomeContradicted: z.strictObject({

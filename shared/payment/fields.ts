@@ -94,10 +94,7 @@ export const METADATA_NAME = /^(?!__proto__$)[A-Za-z0-9_-]{1,40}$/;
 /** The merchant's own names and values (gaps §22). */
 export const metadata = z.record(z.string().regex(METADATA_NAME), z.string().max(255));
 
-/**
- * The parts of a create request that a payment keeps, apart from amount and card. Each field that is listed
- * here may stand in a request, is stored in PaymentCreated, and is shown; topics carry those of PUBLISHED.
- */
+/** A create's fields without amount and card: in requests, PaymentCreated, responses; PUBLISHED in topics. */
 export const paymentDetails = z.strictObject({
   descriptor: freeText.describe("The text on the shopper's bank statement."),
   merchantReference: text.optional(),
@@ -200,9 +197,8 @@ export type MaskedCard = z.infer<typeof maskedCard>;
 const evidence = z.string().min(1).max(1000).regex(WITHOUT_TWELVE_DIGITS);
 
 /**
- * Present where two operators resolved the operation by hand (ADR-0098): `requestedBy` requested it with
- * `requestEvidence`, and the actor of the event's context approved it with `evidence`. Events from
- * before the second person lack the first two.
+ * Present where two operators resolved by hand (ADR-0098): `requestedBy` with `requestEvidence` (events before
+ * the second person lack both), and the actor of the event's context with `evidence`.
  */
 export const resolution = z.strictObject({
   evidence,

@@ -1,7 +1,4 @@
-/**
- * The one fold of a payment: each event changes the state here, or is damage. The projector folds without the
- * operations, which only the rules ask for.
- */
+/** The one fold: each event changes the state or is damage. The rules alone need the operations. */
 import type { EventData, PaymentEvent, PlacedEvent } from './events.ts';
 import { minor } from './fields.ts';
 import { type Dispute, failureOf, type Transaction, transactionId } from './response.ts';
@@ -72,9 +69,8 @@ const knownOf = ({ unresolved }: PaymentReadModel, operationId: string) => {
 };
 
 /**
- * Throws Error where an intent begins an operation that has no outcome yet, or is not confirmed, and
- * where an outcome has no unresolved intent. A sale is one operation with two outcomes: its
- * PaymentCaptured comes when PaymentAuthorized has ended the create.
+ * Throws Error for an intent of an operation without an outcome or unconfirmed, and for an outcome without an
+ * unresolved intent. A sale has two outcomes: PaymentCaptured after PaymentAuthorized has ended the create.
  */
 const unresolvedAfter = (
   payment: PaymentReadModel,
@@ -98,11 +94,7 @@ const unresolvedAfter = (
   return [...left, { operationId, amount, since, confirmation: 'UNCONFIRMED' }];
 };
 
-/**
- * Throws Error where a note does not fit its operation: a provider opens something for one without an
- * outcome, or wants its shopper, a resolution is requested of such a one or of a contradicted one,
- * only an unconfirmed one is confirmed, and that or a failed attempt is contradicted.
- */
+/** Throws Error where a note does not fit its operation: `fits` says when it does. */
 const unresolvedAfterNote = (
   payment: PaymentReadModel,
   note: NoteEvent,
@@ -238,9 +230,8 @@ const afterNote = <P extends PaymentReadModel>(
 };
 
 /**
- * Applies one event; `payment` is undefined before the first. The operations of a state stay as they are.
- * Throws Error where the event cannot follow: its revision is not the next one, the stream does not begin
- * with PaymentCreated, or the table of transitions excludes it.
+ * Applies one event to `payment`, undefined before the first; its operations stay. Throws Error where the
+ * revision is not the next, PaymentCreated is not the first, or the table of transitions excludes the event.
  */
 export const project = (
   payment: PaymentReadModel | undefined,

@@ -1,7 +1,4 @@
-/**
- * The events of the stream of seals: signatures over the head of the log, and changes of the key that
- * makes them (ADR-0114). Names of types and fields are stored forms; the events change no read model.
- */
+/** Seals of the log's head, changes of their key (ADR-0114). Names are stored forms; no read model changes. */
 import { z } from 'zod';
 import type { EventsOf } from './fields.ts';
 

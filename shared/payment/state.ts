@@ -10,9 +10,8 @@ export type PaymentReadModel = PaymentResponse & {
   /** Of the last event in it, from 0. */
   revision: number;
   /**
-   * Recovery asks the provider about these, oldest first: intents that have no outcome yet, with the
-   * intent's time, and with `confirmation` operations that were resolved by hand and that the provider
-   * has not confirmed, with the outcome's time.
+   * Recovery asks the provider about these, oldest first: intents without an outcome, with their time; and with
+   * `confirmation` unconfirmed operations that were resolved by hand, with their outcome's time.
    */
   unresolved: UnresolvedIntent[];
 };
@@ -73,10 +72,7 @@ export type ObservedRefund = {
   failedLater?: true;
 };
 
-/**
- * The read model, and every operation that was ever begun on the payment, so that a repeat is recognised and
- * an unresolved operation is found. A payment that does not exist has no state.
- */
+/** The read model and all operations ever begun, so that repeats are recognised and unresolved ones found. */
 export type PaymentState = PaymentReadModel & {
   operations: Operation[];
   observedRefunds: ObservedRefund[];
@@ -104,10 +100,7 @@ export const amountOfRefund = (state: PaymentState, operationId: string): Minor 
 export const isNeverCarriedOut = ({ ended }: Pick<Operation, 'ended'>): boolean =>
   ended?.outcome === 'NOT_SENT' || ended?.outcome === 'FENCED';
 
-/**
- * Its idempotency key is free again (gaps §7, §8). A fence after the shopper's time is a decline, and frees
- * nothing (gaps §21).
- */
+/** Its key is free again (gaps §7, §8), but not by a fence after the shopper's time: a decline (gaps §21). */
 export const isFree = (operation: Operation): boolean =>
   operation.waitsUntil === undefined && isNeverCarriedOut(operation);
 

@@ -121,9 +121,8 @@ const begun = ({ type, data }: PaymentEvent): Added => {
 };
 
 /**
- * A capture is at most the authorization and releases exactly its rest, refunds are at most the capture,
- * a void is the whole authorization, and each outcome has the amount of its intent; else `reason` says
- * in words what does not fit. `sums` is undefined before the first event.
+ * A capture is at most the authorization and releases exactly its rest, refunds at most the capture, a void is
+ * the whole, an outcome has its intent's amount; else `reason` is given. `sums` is undefined at first.
  */
 export const addSums = (sums: PaymentSums | undefined, event: PaymentEvent): Added => {
   if (sums === undefined) return begun(event);

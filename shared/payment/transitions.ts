@@ -55,10 +55,7 @@ export const isLater = (event: PaymentEvent): event is LaterEvent => isOneOf(LAT
 /** An event that is no intent, no note and was not said later is an outcome. */
 export const isIntent = (event: PaymentEvent): event is IntentEvent => isOneOf(INTENTS, event);
 
-/**
- * `to` is absent where the status stays, or follows from the amounts. `attempt`: what the event ends, or
- * shows to have been made elsewhere.
- */
+/** No `to`: the status stays, or follows from the amounts. `attempt`: ended by the event, or made elsewhere. */
 type Transition = {
   from: readonly PaymentStatus[];
   to?: PaymentStatus;

@@ -1,7 +1,4 @@
-/**
- * The events of webhook endpoints: a stream for each merchant, and one that names the merchants. Names
- * of types and fields are stored forms; the events are not published and change no read model.
- */
+/** A stream per merchant, one that names them. Names are stored forms; not published, no read model changes. */
 import { z } from 'zod';
 import {
   type EventsOf,

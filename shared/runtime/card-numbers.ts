@@ -2,18 +2,14 @@
  * Card numbers in texts that would be stored, sent or shown (gaps §4, ADR-0124). Where they count:
  * - In a create and the provider's codes for it: the request's own number.
  * - On capture, void and refund: the payment's first six and last four, 12 to 19 digits apart.
- * - On the way to a topic, masked: blocks of 12 to 19 digits that pass Luhn, as one order number
- *   in ten does.
+ * - On the way to a topic, masked: blocks of 12 to 19 digits that pass Luhn (one order number in ten does).
  * - In typed texts: any 12 digits in a row or in blocks, and known brands between any other signs.
  * - In the log, which holds times and amounts: 13 to 19 digits that pass Luhn, also among others.
  */
 import { type CardRange, cardRangeOf, PREFIX_DIGITS } from '../payment/card.ts';
 import { CARD_DIGITS_MAX, CARD_DIGITS_MIN } from '../payment/fields.ts';
 
-/**
- * A run of digits of any script, and of compatibility forms (full-width, circled) as NFKC reads them. Only
- * a letter ends a run; anything else is a gap. In ASCII; the n-th begins at `starts[n]` of the text.
- */
+/** Digits of any script and NFKC form up to a letter; the rest are gaps. ASCII; the n-th is at `starts[n]`. */
 export type DigitRun = { digits: string; starts: Uint32Array };
 
 const LETTER = 1;
@@ -97,10 +93,7 @@ const digitRuns = (text: string, length: number, isJson = false): DigitRun[] => 
 /** With no letter between; without one a text holds no card. */
 export const longRuns = (text: string): DigitRun[] => digitRuns(text, CARD_DIGITS_MIN);
 
-/**
- * Finds one of these numbers of 12 to 19 digits. They make a tree, in which `next[10 * node + digit]` leads
- * on: a body may spell thousands of them, and may hold thousands of digits at which one could begin.
- */
+/** A tree, `next[10 * node + digit]`, of numbers of 12 to 19 digits: a body may spell thousands anywhere. */
 export const numberFinder = (numbers: ReadonlySet<string>): ((run: DigitRun) => boolean) => {
   const nodes = [...numbers].reduce((sum, { length }) => sum + length, 1);
   const next = new Uint32Array(10 * nodes);

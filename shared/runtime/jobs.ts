@@ -1,7 +1,6 @@
 /**
- * Jobs in threads, so that no request waits for them (ADR-0185), and the one protocol with a thread: a job
- * begins under an id; its values come, at most AHEAD before its reader takes them; then it ends with a result
- * or a failure. A reader that wants no more stops it; until it has ended, its calls are carried out.
+ * Jobs in threads, so that no request waits for them (ADR-0185). A job begins under an id, runs at most AHEAD
+ * values before its reader, and ends with a result or a failure. A stopped job's calls go on until its end.
  */
 import { EventEmitter, on } from 'node:events';
 import { parentPort, type ResourceLimits, Worker, workerData } from 'node:worker_threads';

@@ -1,7 +1,4 @@
-/**
- * JSON read without rounding (every schema rejects a number that is no integer, or no double), and texts
- * written without signs that a terminal obeys.
- */
+/** JSON read without rounding (schemas reject fractions and non-doubles); text without terminal controls. */
 import { isUtf8 } from 'node:buffer';
 import { orElse } from './error-text.ts';
 
@@ -128,9 +125,8 @@ const breakOf = (error: unknown, text: string): { at?: number } => {
 };
 
 /**
- * `undefined` for a blank text; not ok: none, invalid JSON, half a surrogate pair. Infinity stands for a
- * fraction and for a number beyond a double, WITH_POINT for a number with a decimal point under an
- * outermost key of `withoutPoint`.
+ * `undefined` for a blank text; not ok: none, invalid JSON, half a surrogate pair. Infinity: a fraction, or
+ * beyond a double. WITH_POINT: a decimal point under an outermost key of `withoutPoint`.
  */
 export const parseText = (
   text: string | undefined,

@@ -149,8 +149,7 @@ export const runProcess = async <P, O extends Opened>(
     if (process.stdout.isTTY) process.stdout.write(`Stopped: ${options.farewell}.\n`);
     process.exit(0);
   };
-  // SIGUSR1 would open Node's debugger, and memory holds card numbers (gaps §4); SIGUSR2 would end
-  // the process.
+  // SIGUSR1 would open a debugger, and memory holds card numbers (gaps §4); SIGUSR2 would end the process.
   process.on('SIGUSR1', () => log.warn('SIGUSR1 is ignored: no debugger is opened'));
   process.on('SIGUSR2', () => log.warn('SIGUSR2 is ignored'));
   // SIGHUP: the terminal is gone.
@@ -190,10 +189,7 @@ const pairs = <T>(items: readonly T[]): T[][] =>
 const addressLine = (pair: readonly (readonly [string, string])[]): string =>
   `  ${pair.map(([name, address]) => `${name.padEnd(NAME_WIDTH)} ${address}`.padEnd(ADDRESS_WIDTH)).join('  ')}`.trimEnd();
 
-/**
- * Without colour where `NO_COLOR` is set or the output is no terminal. `waitsFor` are engines out of reach,
- * with reasons: none where the process is ready.
- */
+/** Coloured on a terminal without `NO_COLOR`. `waitsFor`: engines out of reach and why; empty when ready. */
 const bannerOf = (
   { what, addresses, notForProduction = [], next }: BannerFacts,
   waitsFor: readonly string[],

@@ -57,9 +57,7 @@ export type Durability = 'FULL' | 'NORMAL';
 export const openLedgerFile = (file: string, durability: Durability): DatabaseSync =>
   opens(`${WAL} ${CAREFUL} PRAGMA synchronous = ${durability};`, { timeout: 0 })(file);
 
-/**
- * Runs a step that need not be durable and waits for no lock, over the log that a commit makes durable.
- */
+/** Runs a step that need not be durable and waits for no lock, over the log that a commit makes durable. */
 export const withoutSync = (db: DatabaseSync, step: () => void): void => {
   try {
     db.exec('PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 0');
@@ -98,10 +96,7 @@ export const codeOf = (error: unknown): number => Number(Object(error).errcode ?
 export const isDamage = (error: unknown): boolean =>
   [CORRUPT, NOT_A_DATABASE].includes(codeOf(error) & 0xff);
 
-/**
- * node:sqlite throws at a number beyond 2^53-1, which only tampering writes; capped, it breaks the
- * chain or its row's check, which is reported.
- */
+/** node:sqlite throws above 2^53-1, which only tampering writes; capped, it breaks a check, and is reported. */
 export const capped = (column: string): string =>
   `max(-${Number.MAX_SAFE_INTEGER}, min(${column}, ${Number.MAX_SAFE_INTEGER}))`;
 

@@ -38,9 +38,8 @@ export const SUBSCRIPTION_INTERRUPTED =
   'subscription interrupted: it starts again from the checkpoint until it succeeds';
 
 /**
- * Follows the log from the subscriber's own checkpoint. After any error and any end the loop waits
- * (bounded, with jitter) and starts again from there, so an engine out of reach loses no event and parks no
- * payment.
+ * Follows the log from the subscriber's checkpoint. After any error or end it waits (bounded, with jitter) and
+ * starts again there, so an engine out of reach loses no event and parks no payment.
  */
 export const runSubscription = ({
   store,

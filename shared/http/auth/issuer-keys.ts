@@ -1,7 +1,4 @@
-/**
- * The public keys of an issuer (gaps §10). Through its outage the last keys verify tokens for a day;
- * tokens with unknown keys cause at most one fetch in 30 s.
- */
+/** An issuer's keys (gaps §10): in its outage valid for a day; unknown ones cause at most one fetch in 30 s. */
 import {
   type CryptoKey,
   createLocalJWKSet,

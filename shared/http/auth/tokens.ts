@@ -31,10 +31,7 @@ export type TokenSettings = {
 };
 
 export type Authenticator = {
-  /**
-   * Checks a request by its raw headers; without a promise when its token was checked before. `mayLoad`
-   * says whether the issuer may be asked for an unknown key that the token names.
-   */
+  /** Returns no promise for a token checked before. `mayLoad`: an unknown key may be loaded from the issuer. */
   authenticate(
     rawHeaders: readonly string[],
     mayLoad?: () => boolean,

@@ -83,9 +83,8 @@ const untilRead = async (ms: number): Promise<void> => {
 };
 
 /**
- * Each whole request that was sent gets its response. For `drainMs` new ones are served as well, so that
- * a gateway finds out by readiness or `connection: close`; without it they are 503 at once. `hardStopMs`,
- * from now on, cuts off the rest.
+ * Each whole request that was sent gets its response. For `drainMs` new ones do too, so that a gateway notices
+ * by readiness or `connection: close`; else they are 503 at once. `hardStopMs` from now cuts off the rest.
  */
 export const closeGracefully = async (
   app: FastifyInstance,

@@ -36,9 +36,8 @@ export const closeUnused = (server: Server): void => {
 const LINGER_MS = 500;
 
 /**
- * Reads a body that no route reads, for as long as a client may take that sends it without a pause. True where
- * it is still to come then: the next request would begin in its middle, so the connection has to close (RFC
- * 9112, section 9.3).
+ * Reads a body that no route reads, for as long as a client takes to send it without a pause. True if more is
+ * to come: the next request would begin in its middle, so the connection has to close (RFC 9112, 9.3).
  */
 export const isLeftUnread = async (request: IncomingMessage): Promise<boolean> => {
   const { headers, complete } = request;

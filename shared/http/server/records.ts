@@ -1,7 +1,4 @@
-/**
- * One log line and one measurement for each request, whether a route or the server responds; with tracing a
- * span too, but none for the requests of monitors.
- */
+/** A log line, a measurement and with tracing a span (none for monitors) for each request, routed or not. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Log, logRequest } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';

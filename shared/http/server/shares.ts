@@ -1,8 +1,7 @@
 /**
- * What requests share. They wait for some of it, in turn (gaps §27). Of the places of MAX_IN_FLIGHT, which a
- * request has from its last check before the body until its response is out, one merchant takes at most half.
- * Responses that clients do not read would stay in memory without end: they are bounded as well, and slow
- * clients disconnected.
+ * What requests share, partly in turn (gaps §27). A request has one place of MAX_IN_FLIGHT from its last check
+ * before the body until its response is out; a merchant takes at most half. Unread responses would stay in
+ * memory without end: they are bounded as well, and slow clients disconnected.
  */
 import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
@@ -61,10 +60,7 @@ type Shares = ReturnType<typeof createShares>;
 
 const LATE = ['the turn of this request did not come in time'];
 
-/**
- * Holds a place until `work` ends: of a reply that it gives, until that is out. Undefined, and 503, where the
- * merchant's turn does not come in time.
- */
+/** Holds a place until `work` ends and its reply is out. 503 and undefined where the turn comes too late. */
 export const inTurn = async <T>(
   name: keyof RequestTurns,
   reply: FastifyReply,
@@ -156,8 +152,7 @@ export const addPlaces = (app: FastifyInstance): void => {
     const { hasPlace, principal } = request;
     const leave = () => places.take(principal?.merchantId, -1);
     request.hasPlace = false;
-    // A request whose client has left is still carried out, so it leaves its place here and not before. A
-    // stream may go on for hours, and is bound by the number of streams.
+    // A request whose client has left is carried out and leaves its place here. Streams have their own limit.
     if (hasPlace && isOneText(payload)) whenGone(reply.raw, leave);
     else if (hasPlace) leave();
     done();
