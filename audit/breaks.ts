@@ -23,9 +23,8 @@ export type BreaksMet<B extends LogBreak = LogBreak> = {
 };
 
 /**
- * `count` breaks are not acknowledged; `named` are the first of them, those of a changed log before the
- * others. At `unreadable` of them and at `unsealed` of them the chain holds (gaps §25); each is
- * left out for none.
+ * `count` breaks are not acknowledged; `named` has the first of them, those of a changed log before the others.
+ * At `unreadable` and `unsealed` ones the chain holds (gaps §25); each is left out for none.
  */
 export type LogBreaks<B extends LogBreak = LogBreak> = {
   count: number;

@@ -1,7 +1,4 @@
-/**
- * What the checks of the whole log found last: its verification, and its comparison with the provider's
- * ledger. Any process may check; each result is kept in one document.
- */
+/** The last verification of the log and comparison with the provider's ledger, by any process. */
 import { z } from 'zod';
 import type { KeyDocument } from '../shared/read-models/key-document.ts';
 import { orElse } from '../shared/runtime/error-text.ts';
@@ -23,10 +20,7 @@ const broken = z.object({
   digest: z.string().optional(),
 });
 
-/**
- * `over`: how much the check read; empty for one that asks again about what stood. `keys` name the
- * faults; with many, the first ones.
- */
+/** `over`: how much was read, empty for a recheck of standing faults; `keys`: faults, the first if many. */
 const faults = z.object({
   count: z.int().min(0),
   keys: z.array(z.string()),

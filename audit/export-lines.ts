@@ -1,7 +1,6 @@
 /**
- * The lines of an export (docs/audit.md). Each holds an event as it is stored and a hash over
- * itself and the line before it, so a changed, missing, added or swapped line is found with its
- * place. The server and `payments verify --file` use this form.
+ * An export's lines (docs/audit.md), for the server and `payments verify --file`. Each holds a stored event and
+ * a hash over itself and the line before, which places a changed, missing, added or swapped line.
  */
 import { createHash, hash } from 'node:crypto';
 import type { StoredForm } from '../shared/event-store/port.ts';

@@ -1,7 +1,4 @@
-/**
- * An event's merchant is the one that its stream's first event names, else the read models: so a
- * merchant who verifies its own payments learns that a first event was changed or deleted.
- */
+/** The first event names the merchant; if changed or deleted, the read models do, and the merchant sees it. */
 import { formsLeft, hashOf } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import type { EventStore, LogEvent, StoredForm } from '../shared/event-store/port.ts';

@@ -1,7 +1,6 @@
 /**
- * Streams that the store does not hold as far as something else knows them. A deleted or cut stream
- * leaves no event in the log: its server announces it, the projector has parked it, and the read models
- * have its document (docs/audit.md).
+ * Streams that the store lost wholly or in part. A deleted or cut stream leaves no event in the log: its server
+ * announces it, the projector has parked it, and the read models have its document (docs/audit.md).
  */
 import {
   StoreFileUnusable,
@@ -19,7 +18,6 @@ import type { LogBreak } from './breaks.ts';
 
 /** How many payments the read models name. */
 const NAMED_MAX = 100;
-/** Reports that many removals at most. */
 const REMOVED_MAX = 10_000;
 const PAGE = 250;
 

@@ -132,7 +132,6 @@ type OpenVerification = Pick<
 > & {
   config: Pick<Config, 'mongoUrl' | 'verifyEveryMs'>;
   fileOf(name: string): string;
-  /** Compares the read models with the log. */
   compare(): void;
   /** False where another process has the projector's lease, which decides who verifies. */
   mayRun(): boolean;

@@ -152,10 +152,7 @@ export const removedFor = async (
 
 type VerifyDeps = RemovedDeps & Pick<AuditDeps, 'sealingKey' | 'keptHeads' | 'onVerified'>;
 
-/**
- * Verifies the events that the log held at the start, and tells `onVerified` of a whole log. Undefined once
- * `signal` aborts. Throws StoreUnavailable.
- */
+/** Verifies the log up to its end at the call; undefined once `signal` aborts. Throws StoreUnavailable. */
 export async function* verifyLog(
   deps: VerifyDeps,
   { only, known, signal }: VerifiedScope,

@@ -1,7 +1,4 @@
-/**
- * `payments listen`: events as they happen; after a lost connection it resumes where it was. With `--forward-to`
- * it sends messages to any address as an endpoint would get them.
- */
+/** `payments listen`: live events, resumed after a lost connection; `--forward-to` sends them as webhooks. */
 import { type Command, Option } from 'commander';
 import { signedHeaders } from '../webhooks/signer.ts';
 import { amountIn, auditClient, auditPath, clockOf, type ShownEvent } from './audit.ts';

@@ -49,7 +49,6 @@ export const startProgress = (what: string, first: number) => {
   };
 };
 
-/** The header of a request for a stream. */
 export const AS_STREAM = { accept: EVENT_STREAM };
 
 /** The events of a response until it ends or its connection is lost. Throws CommandFailed for an error response. */

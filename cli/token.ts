@@ -1,7 +1,4 @@
-/**
- * `payments token`: a token for one merchant, and nothing else on stdout (gaps §10). `payments console` and
- * `payments docs`: addresses of pages, with a token that the page takes.
- */
+/** `payments token`: only a token on stdout (gaps §10); `payments console`, `docs`: page addresses with one. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { SCOPES } from '../shared/http/auth/principal.ts';
 import { givenToken, openClient } from './client.ts';

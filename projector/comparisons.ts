@@ -1,7 +1,4 @@
-/**
- * The read models are compared with the log on request and by the schedule, and their indexes alone at a
- * start (ADR-0121, gaps §28). Nothing is mended but at a start, where a damaged file is filled anew.
- */
+/** Compares read models and log; only a start mends, by its check of the indexes (ADR-0121, gaps §28). */
 import { scanLog } from '../shared/event-store/scan-log.ts';
 import { logDamage } from '../shared/read-models/damage.ts';
 import { unlessLost } from '../shared/read-models/errors.ts';

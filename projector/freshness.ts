@@ -1,7 +1,6 @@
 /**
- * Knows in memory which payments have events that their document does not show yet (gaps §9). Exact where
- * every append of the installation goes through `tracked`; with several processes, GET compares revisions
- * instead (query-api/get-payment.ts).
+ * Knows which payments have events that their document lacks (gaps §9). Exact where all appends go through
+ * `tracked`; with several processes GET compares revisions (query-api/get-payment.ts).
  */
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import type { EventStore } from '../shared/event-store/port.ts';

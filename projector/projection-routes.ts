@@ -1,7 +1,4 @@
-/**
- * Status, rebuild (ADR-0042) and comparison of all read models, for tokens of all merchants; and the parked
- * payments (P5), with a token of one merchant that merchant's own.
- */
+/** Status, rebuild (ADR-0042), comparison: tokens of all merchants; parked payments (P5): also a merchant's. */
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { FastifyReply } from 'fastify';

@@ -1,7 +1,6 @@
 /**
- * Applies batches of events to the read models. A batch is folded per payment and written once, with the
- * checkpoint. An event that cannot be applied stops its own payment only; the error of an engine out of
- * reach is thrown, and nothing is written.
+ * Applies batches of events to the read models, folded per payment and written once, with the checkpoint. A
+ * failing event stops only its payment; the error of an unreachable engine is thrown, and nothing is written.
  */
 import { FOREIGN } from '../shared/event-store/chain.ts';
 import { isReadable } from '../shared/event-store/codec.ts';

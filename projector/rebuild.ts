@@ -1,7 +1,6 @@
 /**
- * Fills a new generation of read models from the log next to the served one; the last step compares both at
- * one checkpoint and switches, unless the old ones say other money than the log (ADR-0123). The relay has
- * its own checkpoint: a rebuild publishes nothing.
+ * Fills a new generation of read models from the log, compares both at one checkpoint and switches, unless the
+ * old ones' money differs from the log's (ADR-0123). Publishes nothing: the relay has its own checkpoint.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { z } from 'zod';
@@ -234,9 +233,8 @@ const fillAndServe = async (options: RebuildOptions, next: NextGeneration) => {
 };
 
 /**
- * Throws RebuildRunning, RebuildImpossible, what the engines throw, and the signal's reason; then the old
- * read models are still served, or the new ones where a database stored the switch and did not acknowledge
- * it.
+ * Throws RebuildRunning, RebuildImpossible, engine errors and the signal's reason. Then the old read models are
+ * still served, or the new ones where a database stored the switch without acknowledging it.
  */
 export const rebuild = async (options: RebuildOptions): Promise<RebuildResult> => {
   const next = await options.readModels.openGeneration();

@@ -13,10 +13,7 @@ import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
 import { onError } from '../shared/runtime/error-text.ts';
 
-/**
- * Whether a document may be older than its stream: called before the document is read. A Check takes its
- * revision; true: later events may be stored. Throws as `lastRevision` of the event store.
- */
+/** Called before a read. Check takes the document's revision; true: it may be old. Throws as `lastRevision`. */
 export type Behind = (paymentId: string) => Check;
 type Check = (revision: number) => boolean | Promise<boolean>;
 

@@ -1,8 +1,5 @@
 'use strict';
-/**
- * Prints the bill of materials of the production packages (CycloneDX), from the lock file. Any Node runs it:
- * the image is built without the launcher's packages.
- */
+/** Prints the lock file's production packages (CycloneDX) on any Node, as the image lacks the launcher's. */
 const { execFileSync } = require('node:child_process');
 const { join } = require('node:path');
 

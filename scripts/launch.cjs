@@ -60,8 +60,7 @@ const runHere = (main, args) => {
   setFlagsFromString('--heap-growing-percent=100');
   // Objects that the engine puts into the old generation at once are soon garbage there (ADR-0112).
   setFlagsFromString('--no-allocation-site-pretenuring');
-  // In the project: other users could put code into a shared temporary folder. After the flags, because the
-  // engine refuses code compiled under other flags, which name the folder.
+  // In the project: others can write to a shared temp folder. After the flags: compiled code is bound to them.
   const { enableCompileCache } = require('node:module');
   const compiled = inRoot('node_modules', '.cache', 'compile');
   if (enableCompileCache) enableCompileCache(compiled);

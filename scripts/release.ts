@@ -1,7 +1,4 @@
-/**
- * `npm run release [-- folder]`: the source archive of this commit without its tests, its bill of materials
- * (CycloneDX) and the checksums of both, in `release/`, named by version and commit.
- */
+/** `npm run release [-- folder]`: source archive without tests, bill of materials, checksums in `release/`. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

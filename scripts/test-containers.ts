@@ -1,7 +1,4 @@
-/**
- * `npm run test:containers [-- paths]`: the contract suites and the end-to-end story over EventStoreDB,
- * MongoDB and Kafka as docker-compose.yml starts them. Without Docker it ends with 0; with REQUIRE_DOCKER=1, 1.
- */
+/** `npm run test:containers [-- paths]`: engine tests. Without Docker exits 0, or 1 with REQUIRE_DOCKER=1. */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

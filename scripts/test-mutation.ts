@@ -1,8 +1,7 @@
 /**
- * `npm run test:mutation [-- --mutate 'shared/payment/**' and Stryker's other flags]`: the tests of a folder
- * have to notice each small change by Stryker. Without `--mutate` every folder in turn: many hours the first
- * time, later only the changed parts (reports/mutation/); `--force` repeats all. Ends with 1 when a score is
- * below the minimum of stryker.config.mjs.
+ * `npm run test:mutation [-- --mutate 'shared/payment/**' and Stryker's flags]`: a folder's tests must notice
+ * each small change by Stryker. Without `--mutate` every folder: hours the first time, later only changed parts
+ * (reports/mutation/); `--force` repeats all. Ends with 1 below the minimum of stryker.config.mjs.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

@@ -1,7 +1,4 @@
-/**
- * `npm run docs:openapi`: writes what is served at /openapi.json, and docs/errors.md.
- * `npm run docs:topics`: writes docs/schemas and docs/asyncapi.yaml.
- */
+/** `npm run docs:openapi`: /openapi.json, docs/errors.md; `docs:topics`: docs/schemas, docs/asyncapi.yaml. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,7 +1,6 @@
 /**
- * `npm run env [-- file]`: random secrets for docker-compose.yml in `.env`, and next to it the folder `.keys`
- * with the key pair of the tokens; `--keys`: the folder alone. It never changes a file that exists: with
- * another IDEMPOTENCY_SECRET a repeated request would charge again (gaps §8).
+ * `npm run env [-- file]`: random secrets in `.env`, the tokens' key pair in `.keys` next to it (`--keys`:
+ * alone). Changes no existing file: another IDEMPOTENCY_SECRET would let a repeat charge again (gaps §8).
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';

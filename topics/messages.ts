@@ -1,7 +1,6 @@
 /**
- * Makes the messages of events. Pure: the same event gives the same bytes, whether they are sent or
- * computed from the log. CloudEvents 1.0, structured JSON; the attributes are repeated as `ce_` headers,
- * for consumers that route without parsing.
+ * Makes the messages of events: CloudEvents 1.0, structured JSON. Pure: the same event gives the same bytes,
+ * sent or computed from the log. `ce_` headers repeat the attributes, so consumers route without parsing.
  */
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../shared/event-store/port.ts';

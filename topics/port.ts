@@ -1,16 +1,14 @@
 /**
- * The event feed: three topics that other systems read. Every driver keeps these promises, which
- * test/topics/describe-event-feed.ts checks:
+ * Three topics for other systems. Every driver keeps these promises (test/topics/describe-event-feed.ts):
  *
- * - `publish` resolves when every message is stored by the broker, in the order given within each
- *   partition, with key, headers and value to the byte.
- * - Where it is not known whether messages were stored, `publish` throws, and the relay sends the same
- *   ones again: a message may be stored twice, is never missing, and nothing of an attempt that was
- *   given up is sent later.
- * - Of a feed that another one has overtaken, nothing is stored in a partition behind a message of that one;
- *   its `publish` throws. So no older state stands behind a newer one.
- * - Messages that the broker does not take for their size end with MessageTooLarge, and none of their
- *   partition is stored: sent apart, the others are taken.
+ * - `publish` resolves when the broker has stored every message, in the order given within each partition, to
+ *   the byte of key, headers and value.
+ * - Where it is unknown whether messages were stored, `publish` throws, and the relay sends the same ones
+ *   again: a message may be stored twice, is never missing, and nothing of an abandoned attempt is sent later.
+ * - A feed that another has overtaken stores nothing in a partition behind its messages, and `publish` throws,
+ *   so no older state stands behind a newer one.
+ * - A message too large for the broker ends with MessageTooLarge, and none of its partition is stored: sent
+ *   apart, the others are taken.
  * - No call takes longer than its time-out, whatever the broker does.
  * - Missing topics are made; existing topics are not changed.
  */

@@ -1,8 +1,7 @@
 /**
- * The relay: follows the log and sends each event of a payment, the state after it, and each seal to the
- * feed. After a fault the same messages are sent again, to the byte; commands and reads never wait for it.
- * An event that cannot be read parks its own payment: no later event of it is sent, so no reader meets a
- * gap. It is tried again once the relay has caught up after each start, and on request.
+ * The relay sends each event of a payment, the state after it, and each seal to the feed; after a fault, the
+ * same bytes again. Commands and reads never wait for it. An event that cannot be read parks its payment, so no
+ * reader meets a gap; it is tried again on request and, once the relay has caught up, after each start.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { followPaymentStates } from '../shared/event-store/payment-states.ts';

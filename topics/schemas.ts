@@ -1,11 +1,9 @@
 /**
- * The fields of each message that leaves the service. A field that is not listed here is never sent, also
- * when an event gains one. No name, e-mail, phone, postal or network address of a person is listed, and no
- * free text that a person typed; of a card only bin, last4, brand and the
- * results of 3-D Secure.
- *
- * New optional fields may be added at any time. Anything else is a new version of the message: an
- * entry in MESSAGE_VERSIONS, and its old samples stay in test/topics/topic-samples.
+ * The fields of each message that leaves the service. A field not listed is never sent, also when an event
+ * gains it. No name, e-mail, phone, postal or network address of a person and no free text that a person typed
+ * is listed; of a card only bin, last4, brand and the results of 3-D Secure. New optional fields may be added
+ * at any time. Anything else is a new version: an entry in MESSAGE_VERSIONS, and its old samples stay in
+ * test/topics/topic-samples.
  */
 import { z } from 'zod';
 import { type PaymentEventType, paymentSchemas } from '../shared/payment/events.ts';

@@ -1,7 +1,6 @@
 /**
- * The topics over HTTP: the bytes that a broker has, one message on each line; and the payments that the relay
- * has parked. For all merchants. The numbers of a partition count from the start of the log, so a page that
- * does not follow an earlier page costs a walk through the log before it.
+ * Serves the topics (broker's bytes, one message a line) and the relay's parked payments, for all merchants.
+ * Partition numbers count from the log's start, so a page that follows no earlier one walks the log first.
  */
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';

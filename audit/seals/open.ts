@@ -1,7 +1,6 @@
 /**
- * Opens the sealer. Where the store keeps a chain over the log, the last seal is checked first. On
- * EventStoreDB the projector carries the log hash, and the seals are checked once the server responds
- * (ADR-0033).
+ * Opens the sealer. Where the store keeps a chain over the log, the last seal is checked first. On EventStoreDB
+ * the projector carries the log hash, and seals are checked once the server responds (ADR-0033).
  */
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import { StoreUnavailable, UnreadableStream } from '../../shared/event-store/errors.ts';
@@ -125,10 +124,7 @@ const rejectOtherThanKept = async (check: SealCheck, { sealed, last }: HeadFile)
   );
 };
 
-/**
- * Checks by the seals alone that the log is the one that was sealed last: no log fits that was written anew
- * without its seals, cut, or changed after its last one. Throws LogMisfit, and what the store throws.
- */
+/** Throws LogMisfit for a log rewritten without seals, cut, or changed after the last one, or a store error. */
 export const rejectUnsealed = async (check: SealCheck): Promise<void> => {
   const misfit = await misfitIn(check);
   if (misfit !== undefined) {

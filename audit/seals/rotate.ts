@@ -1,7 +1,6 @@
 /**
- * Changes the key that seals the log (ADR-0114). The next key is durable in a file of its own, then the log says
- * that it follows, signed by both, then it replaces the old one: whatever breaks this off, the next start or the
- * next change finds a key that the log ends with.
+ * Changes the log's sealing key (ADR-0114): the next key is stored in its own file, then an event, signed by
+ * both, names it, then it replaces the old one. After a break-off the next start or change finds the log's key.
  */
 import { createPrivateKey } from 'node:crypto';
 import { chmodSync, chownSync, statSync } from 'node:fs';
@@ -35,9 +34,8 @@ const headNow = async (store: EventStore, log: string, seals: readonly RecordedS
 };
 
 /**
- * Or only finishes a change that was broken off. No service may run on a log of SQLite; a projector on a
- * server's log seals no more until it has the new key. Throws LogMisfit where the log is empty or not the
- * one that the key has sealed.
+ * Also finishes a change that was broken off. No service may run on a SQLite log; a projector on a server's log
+ * seals no more until it has the new key. Throws LogMisfit where the log is empty or not sealed by the key.
  */
 export const rotateSealingKey = async (store: EventStore, place: KeyPlace): Promise<Rotated> => {
   const { keyFile, keepsHead } = place;

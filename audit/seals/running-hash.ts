@@ -1,7 +1,6 @@
 /**
- * The log hash of a store that keeps none (EventStoreDB): the projector carries it from event to event, and the
- * seals keep it. A projector that starts or takes over reads on from the last seal, and not from the start of
- * the log (ADR-0033).
+ * The log hash of a store that keeps none (EventStoreDB): the projector carries it on, and the seals keep it. A
+ * projector that starts or takes over reads on from the last seal, not from the log's start (ADR-0033).
  */
 import { GENESIS_HASH, logHashes } from '../../shared/event-store/chain.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';

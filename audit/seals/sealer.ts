@@ -1,8 +1,7 @@
 /**
- * Seals the head of the log: after `eventsMax` events, after `everyMs` where anything was written, and at
- * the stop. No append waits for that, and what fails is tried again. Between two seals the signed head is
- * kept outside the log, once a second while anything is written: events without a seal cannot be written
- * anew either.
+ * Seals the head of the log: after `eventsMax` events, after `everyMs` where anything was written, and at the
+ * stop. No append waits for it; failures are tried again. While anything is written, a signed head is kept
+ * outside the log once a second, so events without a seal cannot be written anew either.
  */
 import type { KeyObject } from 'node:crypto';
 import { within } from '../../shared/runtime/back-off.ts';

@@ -1,7 +1,4 @@
-/**
- * A seal is an Ed25519 signature over a log's id, a position, the log hash there and when the next
- * seal is due: without the key every hash can be computed anew, and not the seal.
- */
+/** A seal signs log id, position, log hash and next due time (Ed25519); plain hashes can be computed anew. */
 import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { breakAt } from '../../shared/event-store/chain.ts';
 import { decode } from '../../shared/event-store/codec.ts';

@@ -1,7 +1,4 @@
-/**
- * `payments trigger <scenario>`: runs a scenario and prints each request as curl, its response and its events;
- * `payments cards`: the numbers that the simulated provider knows (gaps §13).
- */
+/** `payments trigger`: a scenario as curl, responses, events; `payments cards`: test numbers (gaps §13). */
 import { setTimeout } from 'node:timers/promises';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';

@@ -169,8 +169,7 @@ export const useAttempt = () => {
 const RETRY_MS = 2_000;
 
 /**
- * The response of a GET as state; a service that does not respond is asked again. `value` is the last good one,
- * also while there is a `problem`.
+ * The state of a GET, retried while the service is silent. `value` is the last good one, also with a `problem`.
  * @template [T=any]
  * @param {string | undefined} path
  * @param {number} [everyMs]

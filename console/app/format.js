@@ -82,8 +82,7 @@ const asciiDigit = (digit) => {
 };
 
 /**
- * A card number among blocks of digits with anything but letters between them, as the service finds one
- * (shared/runtime/card-numbers.ts): it must not leave the browser in an address.
+ * A card number as shared/runtime/card-numbers.ts finds one: it must not leave the browser in an address.
  * @type {(text: string) => string | undefined}
  */
 export const cardNumberIn = (text) => {

@@ -39,10 +39,7 @@ const useSession = () => {
   return session;
 };
 
-/**
- * A link also leads the keyboard and a screen reader: to the revision that it names, else to the page's title.
- * A page that has taken the focus keeps it.
- */
+/** A link leads keyboard and screen reader to its revision, else the title; a page that took focus keeps it. */
 const focusTitle = () => {
   const main = document.querySelector('main');
   /** @type {HTMLElement | null | undefined} */

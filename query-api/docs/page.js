@@ -1,7 +1,4 @@
-/**
- * Starts Swagger UI. `payments docs` passes a token in the fragment of the address, which a browser
- * sends to no server. The token is removed from the address bar first, and is stored nowhere.
- */
+/** Starts Swagger UI. A token in the fragment reaches no server, leaves the address bar and is not stored. */
 const token = new URLSearchParams(location.hash.slice(1)).get('token');
 if (token !== null) history.replaceState(null, '', location.pathname);
 

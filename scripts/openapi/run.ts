@@ -46,10 +46,7 @@ type Sent = {
   until?: RegExp;
 };
 
-/**
- * A request, recorded where its response has a name; several requests at once; calls of the engines that
- * are replaced until the next such step; or anything else.
- */
+/** A request (recorded if named), several at once, engine calls replaced until the next such step, or code. */
 export type Step =
   | readonly [target: Target, name: string | undefined, sent?: Sent]
   | { atOnce: readonly Step[] }

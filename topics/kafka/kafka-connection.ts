@@ -91,8 +91,7 @@ export const openConnection = (options: KafkaOptions, timeoutsMs: typeof TIMEOUT
   const sockets = new Set<Socket>();
   const dropped = new AbortController();
 
-  // kafkajs retries a send that this service has given up, on new connections, and such messages would arrive
-  // after newer ones. A dropped client therefore gets no socket.
+  // kafkajs retries abandoned sends on new connections, behind newer messages: a dropped client gets no socket.
   const socketFactory: ISocketFactory = ({ host, port, onConnect }) => {
     const socket =
       tls === undefined

@@ -34,9 +34,8 @@ const onCluster = (kafka: Kafka, correct: (cluster: Cluster) => void): void => {
 };
 
 /**
- * Each queue checks for pending requests a thousand times a second, also where none is pending, with a
- * negative time-out of which Node warns: a twentieth of a core for an idle connection. A queue schedules a
- * check itself when it adds a pending request, so the others can be left out.
+ * Each queue checks for pending requests a thousand times a second, even when idle, with a negative time-out of
+ * which Node warns: 5 % of a core. A queue schedules a check when it adds one; no other is needed.
  */
 const checkOnlyWherePending = ({ connectionPoolBuilder }: Cluster): void => {
   const build = connectionPoolBuilder.build;

@@ -1,7 +1,6 @@
 /**
- * The deliverer sends each event of a payment to the endpoints of its merchant, next to the relay: while this
- * process has the projector's lease and a merchant has an endpoint. When it fails, it delays neither commands
- * nor reads.
+ * Sends each payment event to the endpoints of its merchant, next to the relay, while this process has the
+ * projector's lease and a merchant has an endpoint. Its failures delay neither commands nor reads.
  */
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { WEBHOOK_MERCHANTS_STREAM } from '../../shared/payment/webhook-events.ts';

@@ -1,7 +1,6 @@
 /**
- * The next message to one endpoint, and how its outcome changes the delivery. Pure. The revisions of a
- * payment leave in their order. An event after the row's checkpoint is read again; one up to it is
- * accepted, not wanted, given up, or listed in the row.
+ * Picks the next message to one endpoint and applies its outcome. Pure. A payment's revisions leave in order.
+ * Events after the row's checkpoint are read again; others are accepted, not wanted, given up or in the row.
  */
 import {
   type DeliveryRow,

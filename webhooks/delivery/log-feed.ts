@@ -1,7 +1,4 @@
-/**
- * The log for many endpoints at once: the latest batches in memory, pages of the store for endpoints behind
- * them. Each reads on when it can take more, so a slow one costs no memory.
- */
+/** One log for many endpoints: latest batches in memory, else store pages. A slow one costs no memory. */
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import { isPaymentEvent, paymentOf } from '../../shared/payment/events.ts';

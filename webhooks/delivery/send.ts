@@ -1,8 +1,7 @@
 /**
- * One request to an endpoint. The address is checked when the connection is made, so that neither a
- * spelling nor a later change of a name leads to one that is not public; no redirect is followed; the body
- * of the response is dropped, since showing it would make this service a way to read from inner networks.
- * No other file imports the client.
+ * Sends one request to an endpoint; no other file imports the client. The address is checked when the
+ * connection is made, so no spelling or later change of a name leads to one that is not public. No redirect is
+ * followed. The response body is dropped: showing it would let this service read from inner networks.
  */
 import { Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';

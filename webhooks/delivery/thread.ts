@@ -1,7 +1,4 @@
-/**
- * The deliverer in a thread, which reads the log over a connection of its own: on the event loop that serves
- * requests it would take half of a create's CPU time again.
- */
+/** The deliverer's thread, with its own log connection: on the event loop it would add half a create's CPU. */
 import { join } from 'node:path';
 import { openFollowedLog } from '../../shared/event-store/sqlite/log-reader.ts';
 import { pause, within } from '../../shared/runtime/back-off.ts';

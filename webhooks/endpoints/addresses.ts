@@ -1,8 +1,4 @@
-/**
- * Which addresses messages may be sent to: public ones, and the networks that the operator allows
- * (`WEBHOOK_ALLOWED_NETWORKS`). Checked when an endpoint is registered, for literal addresses, and at
- * each connection.
- */
+/** Allows public addresses and `WEBHOOK_ALLOWED_NETWORKS`; checked at registration and at each connection. */
 import { BlockList, isIP } from 'node:net';
 
 /** IANA's special-purpose IPv4 addresses, multicast, and the host of a machine of Azure. */
@@ -100,10 +96,7 @@ const isPublicHttps = (text: string, kindOf: AddressKindOf): boolean => {
   return kind === 'public' && url.protocol === 'https:' && isPortAllowed;
 };
 
-/**
- * Why an endpoint may not have this address (gaps §20); undefined where it may. Over http only a literal
- * address of an allowed network. A name's addresses are checked at each connection.
- */
+/** Why an endpoint may not have this URL (gaps §20); http needs a literal address of an allowed network. */
 export const urlProblem = (
   text: string,
   kindOf: AddressKindOf,

@@ -58,10 +58,7 @@ const changed = (endpoint: Endpoint, command: ChangeCommand): Decided => {
   return decided({ type: 'WebhookEndpointChanged', data: { endpointId, ...fields } }, ...events);
 };
 
-/**
- * By the events of the merchant's endpoints; 0 where it may be done now. A deletion never waits, nor does what
- * the service disables, nor anything for a clock that was put back by more than `inMs`.
- */
+/** Ms to wait by these events. A deletion, the service's disabling or a clock set back over `inMs`: 0. */
 export const againMs = (
   command: EndpointCommand,
   events: readonly Pick<RecordedEvent, 'event' | 'time'>[],

@@ -1,4 +1,3 @@
-/** The state of deliveries in MongoDB. */
 import { isDuplicate } from '../../shared/read-models/mongodb/client.ts';
 import { openMongoDatabase, quick } from '../../shared/read-models/mongodb/database.ts';
 import {

@@ -1,11 +1,8 @@
 /**
- * Where the deliverer keeps how far each endpoint is, and its last attempts. It is not one of the
- * read models: after a wipe or a rebuild of them no message is sent again. Every driver keeps these
- * promises; test/webhooks/describe-delivery-store.ts tests each driver for them:
- *
+ * Keeps how far each endpoint is and its last attempts, apart from the read models: after their wipe or rebuild
+ * no message is sent again. Every driver keeps these promises (test/webhooks/describe-delivery-store.ts):
  * - A row changes as a whole, and only for a writer that saw its last change.
- * - The attempts of a save are there exactly when its row is, or, where the engine has no
- *   transaction, soon after it.
+ * - The attempts of a save are there exactly when its row is or, without transactions, soon after it.
  * - The last 1,000 attempts of an endpoint are kept, the latest read first.
  */
 import type { Attempt } from '../delivery/delivery-row.ts';
@@ -20,9 +17,8 @@ export type DeliveryStore = {
   /** The last row saved of an endpoint. Throws where the engine is out of reach. */
   load(endpointId: string): Promise<{ version: number; text: string } | undefined>;
   /**
-   * Replaces the row, raises its version by one and adds the attempts. False, and nothing changed, where
-   * the stored version is not `expectedVersion`; 0 is a row that does not exist yet. Throws where it is
-   * not known whether it was saved.
+   * Replaces the row, raises its version by one and adds the attempts. False, and nothing changed, where the
+   * stored version is not `expectedVersion` (0: no row yet). Throws where it is unknown whether it was saved.
    */
   save(
     endpointId: string,
