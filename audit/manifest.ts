@@ -19,7 +19,7 @@ export const manifestShape = z.strictObject({
     paymentId: z.string().optional(),
     /** A position, or else a time. */
     from: z.string().optional(),
-    /** Beside a position. */
+    /** Next to a position. */
     fromTime: z.string().optional(),
     to: z.string().optional(),
     limit: z.int().optional(),

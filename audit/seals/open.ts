@@ -109,7 +109,7 @@ const rejectOtherThanKept = async (check: SealCheck, { sealed, last }: HeadFile)
       );
   }
   if (last === undefined) return;
-  // Beside a key that was changed elsewhere lies a head that an earlier one signed.
+  // Next to a key that was changed elsewhere lies a head that an earlier one signed.
   const keys = new Set([publicKey, ...seals.map(({ event }) => keysOf(event).before)]);
   if (!isSignedHead(last, [...keys]))
     throw new LogMisfit(
