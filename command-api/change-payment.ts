@@ -1,7 +1,4 @@
-/**
- * POST capture, void and refund, in the payment's turn: finds out whether the request is new
- * (repeats.ts), and gives a new operation to operate.ts (gaps §5 to §8).
- */
+/** Capture, void and refund in the payment's turn: new ones (repeats.ts) go to operate.ts (gaps §5 to §8). */
 import { decide } from '../shared/payment/decide.ts';
 import { authorizationOf } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';

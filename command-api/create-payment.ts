@@ -1,7 +1,4 @@
-/**
- * POST /api/v1/payments: finds out whether the request is new (repeats.ts), and gives a new payment
- * to operate.ts (gaps §6 to §8). A payment's create has one operation id, that of its intent.
- */
+/** POST /api/v1/payments: a new one (repeats.ts) goes to operate.ts (gaps §6 to §8) under its intent's id. */
 import type { CallDetails } from '../providers/port.ts';
 import { type Identities, recognisedBy } from '../shared/http/idempotency.ts';
 import type { Begins } from '../shared/http/request-budget.ts';

@@ -1,7 +1,6 @@
 /**
- * Calls that may still run on a payment. In flight is not unresolved (gaps §7): no process asks the
- * provider about such a call, or fences it. A call of this process holds its payment's queue;
- * another process's call is waited for by the age of its intent.
+ * Calls that may still run are in flight, not unresolved (gaps §7): no process asks the provider about them or
+ * fences them. Our own call holds the payment's queue; another process's is waited for by its intent's age.
  */
 import type { ActionRequired } from '../providers/port.ts';
 import { type Budget, BudgetSpent } from '../shared/http/request-budget.ts';

@@ -1,11 +1,10 @@
 /**
- * A merchantReference that names one payment (gaps §8, `MERCHANT_REFERENCE=unique`), over races and
- * processes. Each reference has a stream, named by a keyed hash, to which a claimant appends its
- * payment at the exact revision it has read. A create claims, is appended, reads the claims again,
- * and goes to the provider only while the last one is its own. Two never do: the later claimant
- * looks at the earlier one's payment after its own claim is durable. Either that payment exists by
- * then, and the later create yields, or it is appended afterwards, and its create finds another's
- * claim last. So every payment that ever claimed is looked at.
+ * A merchantReference that names one payment (gaps §8, `MERCHANT_REFERENCE=unique`), over races and processes.
+ * Each reference has a stream, named by a keyed hash; a claimant appends its payment at the exact revision it
+ * has read. A create claims, is appended, reads the claims again, and goes to the provider only while the last
+ * one is its own. Two never do: the later claimant looks at the earlier one's payment after its own claim is
+ * durable. If that payment exists by then, the later create yields; if it is appended afterwards, its create
+ * finds another's claim last. So every payment that ever claimed is looked at.
  */
 import { expectedAfter, timeAfter } from '../shared/event-store/codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../shared/event-store/errors.ts';

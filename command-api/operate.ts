@@ -1,7 +1,6 @@
 /**
- * The one road of authorize, sale, capture, void and refund (gaps §6): append the intent, call the
- * provider once with the intent's operation id and outside any retry loop, record the outcome,
- * respond. An operation that leaves the road without a recorded outcome is given to `unresolved`.
+ * The one road of every operation (gaps §6): append the intent, call the provider once with the intent's id,
+ * outside any retry loop, record the outcome, respond. One without a recorded outcome goes to `unresolved`.
  */
 import type { ActionRequired, CallDetails, ProviderOutcome, Unknown } from '../providers/port.ts';
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
@@ -34,9 +33,8 @@ export type OperationRequest = Begins & {
 type Carried = { response: CommandResponse | undefined; payment: LoadedPayment };
 
 /**
- * Runs in the payment's turn and goes on to its end whether or not the request still waits.
- * Undefined if another request was faster, or the operation may not go on: look at the payment
- * again. Throws BudgetSpent, and what the event store throws before the intent is durable.
+ * Runs in the payment's turn to its end, even if the request no longer waits. Undefined if another was faster
+ * or it may not go on: look again. Throws BudgetSpent, and what the store throws before the intent is durable.
  */
 export const operate = async (
   deps: CommandDeps,
@@ -173,17 +171,11 @@ const responseWithoutIntent = (
   }
 };
 
-/**
- * True where NOT_SENT proves that nothing was carried out. An id under a key is derived, so a lost
- * log may have sent it before: then only the provider's word decides (gaps §7, §17).
- */
+/** Whether NOT_SENT proves that nothing ran: a lost log may have sent a key's derived id (gaps §7, §17). */
 const isProof = ({ isLevel }: CommandDeps, { identity }: Operation): boolean =>
   identity.keyHash === undefined || isLevel();
 
-/**
- * Under a key that was looked up nothing was stored or sent, unless a lost log may have sent it, or another
- * process has just begun the same request.
- */
+/** Nothing was stored or sent under this key, unless by a lost log, or by another process just now. */
 export const nothingUnderKey = (
   { isLevel, sharedStore }: Pick<CommandDeps, 'isLevel' | 'sharedStore'>,
   { identity }: Pick<Operation, 'identity'>,
@@ -210,8 +202,7 @@ const callProvider = async (
     if (ended !== undefined || own !== reference) throw new Error(`${operationId} has ended`);
     payment = kept;
   };
-  // With a spent budget the client may have sent the request again; a late call another process may
-  // take for ended.
+  // After the budget the client may have sent it again; another process may take a late call for ended.
   let outcome: ProviderOutcome = { outcome: 'NOT_SENT' };
   if (budget.leftMs() > 0)
     outcome = deps.inFlight.isTooLate(begun, operation)

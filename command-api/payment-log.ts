@@ -1,7 +1,4 @@
-/**
- * The streams of payments, read and appended to: load, decide, append; again on a conflict of
- * revisions. The only loop around an append, and it holds no effect but the append itself (gaps §6).
- */
+/** Loads, decides, appends; again on a conflict: the only loop around an append, its one effect (gaps §6). */
 import { expectedAfter, timeAfter } from '../shared/event-store/codec.ts';
 import {
   AppendOutcomeUnknown,
@@ -60,10 +57,7 @@ export const operationOf = (
   return found;
 };
 
-/**
- * True where one of these appends stored the intent. Under a key the operation id is derived (gaps
- * §17), so another process may have begun the very same operation, with a call of its own.
- */
+/** Whether these appends stored the intent: another process may have begun the same derived id (gaps §17). */
 const isIntentOf = (
   { events, state }: LoadedPayment,
   operationId: string,
@@ -169,9 +163,8 @@ export const createPaymentLog = (options: PaymentLogOptions) => {
   };
 
   /**
-   * From the cache where it will do. Undefined where no such payment exists. Throws
-   * UnreadableStream, StoreUnavailable, and StreamNotWhole where the store no longer has what this
-   * process saw.
+   * From the cache where it will do. Undefined where no such payment exists. Throws UnreadableStream,
+   * StoreUnavailable, and StreamNotWhole where the store no longer has what this process saw.
    */
   const load = async (
     paymentId: string,
@@ -193,9 +186,8 @@ export const createPaymentLog = (options: PaymentLogOptions) => {
   };
 
   /**
-   * Decides and appends. A rejection is only given from a state just read. Throws BudgetSpent when
-   * conflicts outlast the budget, AppendOutcomeUnknown when an append's outcome stays unknown for as
-   * long, and what else the store throws.
+   * Decides and appends; rejects only from a state just read. Throws BudgetSpent when conflicts outlast the
+   * budget, AppendOutcomeUnknown when an append stays unknown for as long, and the store's other errors.
    */
   const execute = async (
     paymentId: string,
@@ -242,10 +234,9 @@ export const createPaymentLog = (options: PaymentLogOptions) => {
   };
 
   /**
-   * Records what came of an operation, in the context of its intent and of `by`; where another
-   * process was faster, its outcome stays. A fence that was judged on `payment` is not recorded
-   * where the provider has opened something since. Call it in the payment's queue. Returns the
-   * payment as it is afterwards. Throws what the event store throws.
+   * Records what came of an operation, in the context of its intent and of `by`; an earlier outcome stays. A
+   * fence judged on `payment` is not recorded where the provider has opened something since. Call it in the
+   * payment's queue. Returns the payment as it is afterwards. Throws what the event store throws.
    */
   const record = async (
     payment: LoadedPayment,

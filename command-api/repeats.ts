@@ -1,7 +1,6 @@
 /**
- * Decides what a request is (gaps §7, §8): new, the same as an earlier one, whose response it gets,
- * another one under a used key, or the next attempt under a key that the last attempt freed. A request
- * waits in its turn for a call in flight here, and by age for one in flight elsewhere.
+ * Decides what a request is (gaps §7, §8): new, a repeat, which gets the earlier response, another one under a
+ * used key, or the next attempt under a freed key. It waits for calls in flight, ours in turn, others by age.
  */
 import {
   type CreateIds,
@@ -37,19 +36,15 @@ import {
 
 type Responded = { response: CommandResponse };
 
-/**
- * An equal operation on the payment `begunOn` is unresolved. `join` gives its response; undefined if
- * it was proven never carried out before this request had its turn.
- */
+/** `begunOn` has an equal unresolved operation. `join`: its response; undefined if it was never carried out. */
 type Joined = { begunOn: string; join: () => Promise<CommandResponse | undefined> };
 
 /** Attempts under one key that follow each other by themselves. */
 const ATTEMPTS_MAX = 16;
 
 /**
- * Gives the response that `find` found, or begins what is new. Looks again if another request was
- * faster, and if the attempt met a fence of the lost log's: then the next one is due (gaps §8).
- * `attempt` is 0 without a key. Throws BudgetSpent.
+ * Gives the response that `find` found, or begins what is new. Looks again if another request was faster, or if
+ * the attempt met a lost log's fence (gaps §8). `attempt` is 0 without a key. Throws BudgetSpent.
  */
 export const respondOrBegin = async <N extends { attempt: number }>(
   { isLevel }: Pick<CommandDeps, 'isLevel'>,
@@ -199,10 +194,7 @@ export type NextChange = {
   freed: Operation | undefined;
 };
 
-/**
- * The latest operation under the key or its next attempt; without a key an equal unresolved one (not
- * running, for this is its turn), or a new one. Call it in the payment's turn. Throws BudgetSpent.
- */
+/** As `findCreate`, by the key's latest operation. Call it in the payment's turn. Throws BudgetSpent. */
 export const findChange = async (
   deps: CommandDeps,
   { change, key, request, budget }: SentChange,

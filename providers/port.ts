@@ -48,9 +48,9 @@ export type Approved = Extract<FinalOutcomeDetails, { outcome: 'APPROVED' }>;
 /** The provider's own code is verbatim, at most 64 of `A-Za-z0-9_.-`, without a long digit run. */
 export type Declined = Extract<FinalOutcomeDetails, { outcome: 'DECLINED' }>;
 /**
- * Of these only `unreachable`, no connection, counts for the circuit breaker, and none is a decline
- * of the card. `not_opened`: the opened id could not be stored. `too_late`: too little of the
- * timeout was left. `stored_late`: the intent. `token_used`: once already, or without its customer. `fenced`: so no earlier call of this id was carried out either.
+ * Only `unreachable`, no connection, counts for the circuit breaker; none is a decline of the card.
+ * `not_opened`: the opened id was not stored. `too_late`: too little of the timeout was left. `stored_late`:
+ * the intent. `token_used`: already, or without its customer. `fenced`: no earlier call of this id ran either.
  */
 export type NotSentReason =
   | 'unreachable'
@@ -97,10 +97,7 @@ export type ActionRequired = {
 export type ProviderOutcome = Approved | Declined | NotSent | ActionRequired | Unknown;
 export type LookedUp = Approved | Declined | ActionRequired | NotFound | Unknown;
 
-/**
- * Keeps the provider's id of what it opened durably in the payment's stream. Where it rejects, the
- * id may be lost or the operation ended: then no money may move.
- */
+/** Keeps the opened id durably in the payment's stream. If it rejects (lost or ended), no money may move. */
 export type KeepOpened = (reference: string) => Promise<void>;
 
 export type OperationQuestion = {
@@ -189,10 +186,7 @@ export type Provider = {
   execute(operation: ProviderOperation, opened: KeepOpened): Promise<ProviderOutcome>;
   /** The recorded outcome. Never throws; ends within the timeout. */
   lookUp(question: OperationQuestion): Promise<LookedUp>;
-  /**
-   * Fences the operation, also while a shopper is waited for, unless it was carried out: then its
-   * outcome. Never throws.
-   */
+  /** Fences it, also while a shopper is waited for; if it was carried out, gives its outcome. Never throws. */
   fence(question: OperationQuestion): Promise<Approved | Declined | Fenced | Unknown>;
   /**
    * Oldest first after a cursor, null for the start; `next` is null at the end. `since`, in UTC: only
@@ -200,7 +194,7 @@ export type Provider = {
    * authorization. Throws Error where it cannot be read.
    */
   ledger(after: string | null, limit: number, since?: string): Promise<LedgerPage>;
-  /** The last page of entries after a cursor, oldest first; none where the ledger ends there. Throws LedgerEndNotFound. */
+  /** The last page after a cursor, oldest first; none where the ledger ends there. Throws LedgerEndNotFound. */
   ledgerEnd(after: string | null): Promise<LedgerEntry[]>;
   /** Never throws; ends within the timeout. */
   laterResults(question: PaymentQuestion): Promise<LaterResults | Unknown>;

@@ -218,10 +218,7 @@ export const noteRejections = (options: {
 
 const AT_OTHER_PROVIDER: Unknown = { outcome: 'UNKNOWN', reason: OTHER_PROVIDER };
 
-/**
- * A provider knows nothing of what another one was sent (ADR-0247): it would say "not found", and
- * fence an operation that moved money. So it is not asked, and the outcome stays unknown.
- */
+/** A provider would fence what another carried out (ADR-0247): it is not asked, the outcome stays unknown. */
 export const forOwnOperations = <P extends Provider>(provider: P, names: readonly string[]): P => {
   const gated =
     <Q extends { provider?: string | undefined }, R>(ask: (question: Q) => Promise<R>) =>

@@ -1,7 +1,4 @@
-/**
- * One HTTP request to a provider, sent once, and what of its response may be read and kept. Only
- * undici's own connect time-out tells "never connected" (nothing was sent) from "no response".
- */
+/** Sends each request once. Only undici's own connect time-out tells "nothing was sent" from "no response". */
 import { buildConnector, type Dispatcher, errors, Pool } from 'undici';
 import type { CardInput, TokenInput } from '../shared/payment/card.ts';
 import { TWELVE_DIGITS } from '../shared/payment/fields.ts';

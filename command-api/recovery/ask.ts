@@ -1,7 +1,6 @@
 /**
- * Asks the provider what came of an operation without an outcome, and fences what was never carried
- * out (gaps §7). An operation is never sent again; an unknown outcome never becomes a failed one.
- * Any number of processes may ask: the exact revision lets one of them record.
+ * Asks the provider about unresolved operations, and fences those never carried out (gaps §7). None is sent
+ * again; unknown never becomes failed. Any number of processes may ask: the exact revision lets one record.
  */
 import {
   type ActionRequired,

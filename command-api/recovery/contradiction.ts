@@ -1,7 +1,4 @@
-/**
- * The provider carried out what the log has as never carried out, as a restored log may (gaps §16,
- * §17). Nothing is rewritten: the contradiction is listed until two operators end it.
- */
+/** The provider carried out what the log has as NOT_SENT (gaps §16, §17): listed until two operators end it. */
 import type { Approved } from '../../providers/port.ts';
 import { isNeverCarriedOut, type Operation } from '../../shared/payment/state.ts';
 import type { CommandDeps } from '../deps.ts';
@@ -47,9 +44,8 @@ export const askAboutNeverSent = async (
 };
 
 /**
- * Has the provider fence an attempt that was never sent before its key gets another one (ADR-0103):
- * a restored log would send it again, and charge a second time. Undefined once the next attempt may
- * be made. Call it in the payment's queue, or the key's.
+ * Fences an attempt that was never sent before its key gets another one (ADR-0103): a restored log would send
+ * it again and charge twice. Undefined once the next may be made. Call it in the payment's queue, or the key's.
  */
 export const responseUnlessFenced = async (
   deps: CommandDeps,

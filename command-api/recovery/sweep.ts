@@ -1,7 +1,6 @@
 /**
- * Finds intents without an outcome that this process does not know, without reading the whole log
- * (gaps §7): the read models list them up to their checkpoint, parked payments are read one by one,
- * and the log has the rest. Any number of processes may sweep at once.
+ * Finds intents that this process does not know, without reading the whole log (gaps §7): the read models list
+ * most, parked payments are read singly, the log after the checkpoint has the rest. Any process may sweep.
  */
 import { isReadable } from '../../shared/event-store/codec.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';

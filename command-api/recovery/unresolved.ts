@@ -1,7 +1,6 @@
 /**
- * The operations that this process knows to be unresolved: their call has ended without an outcome
- * in the log, or an operator resolved them and the provider has not confirmed it. A schedule for
- * each payment asks the provider until it is definite.
+ * The unresolved operations that this process knows: ended without an outcome in the log, or resolved by hand
+ * and not confirmed by the provider. A schedule for each payment asks until the provider is definite.
  */
 import { FOREIGN } from '../../shared/event-store/chain.ts';
 import { asUnreadable, StreamNotWhole, UnreadableStream } from '../../shared/event-store/errors.ts';
@@ -42,10 +41,7 @@ const STILL = {
 const ELSEWHERE =
   'it was sent to another provider than the one that is set, and is not asked about: start with that one again, or payments resolve';
 
-/**
- * Leaves out operations that may be in flight, or wait for the shopper. `providers`: the names of the
- * one that is set.
- */
+/** Without those that may run or wait for the shopper. `providers`: the names of the one that is set. */
 const knownOperations = (
   payment: LoadedPayment,
   { mayRun, isWaiting }: Pick<InFlight, 'mayRun' | 'isWaiting'>,

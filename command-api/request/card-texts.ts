@@ -1,7 +1,6 @@
 /**
- * The card in the texts of a request (gaps §4, ADR-0124): its own number, those under a key spelled `number`
- * or `cvv`, wherever and however often, and its cryptogram (gaps §21). Of two equal keys a JSON parser keeps
- * the last one alone, so spelled numbers are read from the text.
+ * Finds the card in a request's texts (gaps §4, ADR-0124): its number, any under a key spelled `number` or
+ * `cvv`, its cryptogram (gaps §21). Spelled ones are read from the text: JSON parsers keep one of equal keys.
  */
 import type { JsonObject } from '../../shared/http/request.ts';
 import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
@@ -102,10 +101,7 @@ export type Arrived = { body: JsonObject; text: string; idempotencyKey: string |
 
 type Found = { details: string[]; longTexts: LongText[]; holdsOtherCard: boolean };
 
-/**
- * Searches every text, unknown key and the Idempotency-Key for the card's number and cryptogram, and what is
- * kept also for the numbers that the body spells elsewhere.
- */
+/** Searches texts, unknown keys and Idempotency-Key for the card; kept texts also for all spelled numbers. */
 export const searchTexts = (
   { body, text, idempotencyKey }: Arrived,
   card: CardInput | TokenInput,

@@ -14,10 +14,7 @@ export const plainName = (name: string): string => name.replace(/[_-]/g, '').toL
 const GIVEN_ONCE = [...AMOUNTS, 'currency', 'captureNow'];
 const ONCE_BY_PLAIN_NAME = new Map(GIVEN_ONCE.map((field) => [plainName(field), field]));
 
-/**
- * Of two amounts none may win by its place (gaps §3). `repeated`: the names that the text has once more than
- * the body.
- */
+/** No amount may win by its place (gaps §3). `repeated`: names that the text has once more than the body. */
 export const givenTwice = (body: JsonObject, repeated: readonly string[]): string[] => {
   const given = new Set<string>();
   const twice = new Set<string>();

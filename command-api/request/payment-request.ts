@@ -153,10 +153,7 @@ const misspelledBy = (unknown: readonly string[]): string[] => {
 const isAbout = (detail: string, field: string): boolean =>
   detail.startsWith(field) && /^[ .[]/.test(detail.slice(field.length));
 
-/**
- * `text` is the body as it arrived: the value lacks the first of two equal keys, those of the outermost
- * object are `repeated`.
- */
+/** `text`: the body as it arrived, with both of two equal keys. `repeated`: those of the outermost object. */
 export const parseCreate = (
   value: unknown,
   idempotencyKey?: string,

@@ -236,15 +236,13 @@ const ledgerIn = (db: DatabaseSync) => {
 };
 
 /**
- * `NORMAL` loses nothing at `kill -9`; a power failure may take the last rows, which a simulation
- * can bear. The stand-alone simulator uses `FULL`: restore and crash tests take its ledger for the
- * other side. Makes file (0600) and folder (0700). Throws what the file system or SQLite throws;
- * isLockHeld tells a held ledger.
+ * `NORMAL` may lose the last rows at a power failure, none at `kill -9`. The stand-alone simulator uses `FULL`,
+ * for restore and crash tests. Makes file (0600) and folder (0700). Throws what the file system or SQLite
+ * throws; isLockHeld tells a held ledger.
  */
 export const openLedger = (file: string, durability: Durability) => {
   makeDataDir(dirname(resolve(file)));
-  // One process for each ledger: memory alone knows which operations are at work. The lock is
-  // another file, so that the ledger can be copied meanwhile.
+  // Only one process's memory knows what is at work. Its lock is another file: the ledger can be copied.
   const lock = takeFileLock(`${file}.lock`);
   try {
     const db = openDatabase(file, durability);

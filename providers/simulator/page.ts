@@ -1,7 +1,4 @@
-/**
- * The page where a shopper authenticates at the simulator (gaps §21), in the process of the service or
- * of the simulator. Its address holds the secret: no token is needed, and no log line has it.
- */
+/** The shopper's page at the simulator (gaps §21). Its address holds the secret: no token, in no log line. */
 import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { WITH_HEAD } from '../../shared/http/server/health.ts';

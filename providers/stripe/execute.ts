@@ -119,10 +119,7 @@ const questionOf = (
   return { ...question, reference, requestedAt };
 };
 
-/**
- * A create's own confirm holds the key and may still run, so only Stripe's objects decide; a
- * follow-up's key may be taken by its fence.
- */
+/** A create's confirm may still run: Stripe's objects decide. A follow-up's key may be taken by its fence. */
 const afterKeyTaken = async (call: StripeCall, question: OperationQuestion) => {
   const found = isFollowUp(question) ? await fence(call, question) : await find(call, question);
   if (found.outcome === 'FENCED' || found.outcome === 'IMPOSSIBLE') return MET_FENCE;

@@ -1,7 +1,4 @@
-/**
- * Oldest first: Stripe lists newest first, so windows are halved until one fits in memory. A PaymentIntent's
- * operations are listed at the time when it was opened, a refund at its own.
- */
+/** Oldest first: windows are halved until one fits. Operations have their intent's time, refunds their own. */
 import { LedgerEndNotFound, type LedgerEntry, type LedgerPage } from '../port.ts';
 import type { Send } from './client.ts';
 import { type Book, eachBook, oursAs, type Page, pagesOf, readAll, TOO_MANY } from './lists.ts';

@@ -1,8 +1,7 @@
 /**
- * By consistent reads; search is up to an hour behind: it only finds an id that an earlier log lost. After
- * FENCED, Stripe never carries the operation out. A create's fence is a canceled PaymentIntent, which holds
- * without limit. Another operation's is its Idempotency-Key, taken: documented for a day, unproven against
- * the real Stripe (docs/providers/stripe.md).
+ * By consistent reads; search, up to an hour behind, only finds an id that an earlier log lost. After FENCED
+ * Stripe never carries it out: a create's fence is a canceled PaymentIntent, without limit; another's is its
+ * taken Idempotency-Key, documented for a day, unproven against the real Stripe (docs/providers/stripe.md).
  */
 import { z } from 'zod';
 import { AT_WORK, type OperationQuestion, type Provider } from '../port.ts';
@@ -72,10 +71,7 @@ const opened = z.object({
 });
 const CLOCKS_S_MAX = 60;
 
-/**
- * The PaymentIntent that was opened for the operation while its call may have run; undefined for none.
- * Throws Undecided, and ZodError.
- */
+/** The PaymentIntent opened while the call may have run, if any. Throws Undecided, and ZodError. */
 const openedDuring = async (
   { send, timeoutMs, aheadMs }: StripeCall,
   { operationId, requestedAt }: OperationQuestion,
@@ -138,13 +134,9 @@ const definite = (reading: Reading): FenceOutcome | undefined => {
   return reading.outcome === 'IMPOSSIBLE' ? FENCED : reading;
 };
 
-/**
- * A cancel that fails is no outcome: the PaymentIntent decides. A shopper who was asked for holds its
- * secret and could confirm it again after a decline, so it is canceled then too.
- */
+/** The PaymentIntent decides, not the cancel. Canceled after a decline too: a shopper could confirm again. */
 const fenceCreate = async (call: StripeCall, about: OperationQuestion): Promise<FenceOutcome> => {
-  // A restored log may have lost the reference. A list shows what was opened at once; search, which
-  // is behind, also what an earlier log had opened under the same id.
+  // For a lost reference. A list is up to date; search, which is behind, also finds an earlier log's intent.
   const reference =
     about.reference ??
     (await openedDuring(call, about)) ??
@@ -179,10 +171,7 @@ const isOurUpdate = (response: StripeResponse, operationId: string, reference: s
   return intent?.id === reference && intent.metadata?.fencedOperationId === operationId;
 };
 
-/**
- * The operation itself has the key and left no trace: its request, to the byte, is only replayed,
- * which tells what became of it.
- */
+/** The operation has the key and left no trace: its request, to the byte, is only replayed, as it ended. */
 const replayed = async (
   call: StripeCall,
   question: FollowUpQuestion,

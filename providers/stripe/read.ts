@@ -139,10 +139,7 @@ export const isFenced = ({ cancellation_reason, metadata }: PaymentIntent): bool
   return cancellation_reason === ABANDONED && fencedOperationId === operationId;
 };
 
-/**
- * Canceled with a charge, it was authorized and released later; where our own fence released it, no
- * merchant heard of an approval.
- */
+/** With a charge it was authorized, then released; if by our fence, no merchant heard of an approval. */
 const readCanceledCreate = (intent: PaymentIntent, approved: Approved): Reading => {
   // A charge that was not expanded may have succeeded.
   if (typeof intent.latest_charge === 'string') return unknown('malformed');

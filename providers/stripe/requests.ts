@@ -167,10 +167,7 @@ type FollowUpOf = Pick<OperationQuestion, 'operationId' | 'paymentId' | 'amount'
 export const nameFence = (operationId: string, reference: string): StripeRequest =>
   post(intentPath(reference), undefined, { 'metadata[fencedOperationId]': operationId });
 
-/**
- * A canceled intent can never be confirmed. A second cancel does nothing, so it needs no key, under which
- * Stripe would replay its own 500 for a day.
- */
+/** A canceled intent is final. No key: a repeat does nothing, and Stripe would replay its own 500 for a day. */
 export const cancelAsFence = (reference: string): StripeRequest =>
   post(`${intentPath(reference)}/cancel`, undefined, { cancellation_reason: ABANDONED });
 export const ABANDONED = 'abandoned';

@@ -1,7 +1,6 @@
 /**
- * What needs a person (gaps §25), read at each request from where it is known: this process's unresolved
- * operations, the read models, the event store, and the documents that the projector and the checks of the
- * whole log keep. Nothing else is stored of an item but its acknowledgement.
+ * Items of attention (gaps §25), read at each request from their sources: this process's unresolved operations,
+ * the read models, the event store, the projector's and checks' documents. Only acknowledgements are kept.
  */
 import { hash } from 'node:crypto';
 import { type CheckRecord, parseCheckRecord } from '../../../audit/check-record.ts';

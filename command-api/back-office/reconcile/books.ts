@@ -36,10 +36,7 @@ const nothingFound = (): Reconciliation => ({
   byKind: Object.fromEntries(DIFFERENCE_KINDS.map((kind) => [kind, 0])) as Reconciliation['byKind'],
 });
 
-/**
- * `providers` undefined: everything was sent to the provider whose ledger it is. `isWindow`: what
- * began before the first event is not compared, unless the ledger lists it.
- */
+/** No `providers`: all went to this one. `isWindow`: what began earlier is compared only if it is listed. */
 export const createBooks = (
   { stored }: Pick<EventStore, 'stored'>,
   providers: readonly string[] | undefined,

@@ -73,10 +73,7 @@ export const ReconciliationParameters = parameters({
 /** Without `since`: the last 45 days, or everything. */
 export type ReconciliationPart = z.infer<typeof ReconciliationParameters>;
 
-/**
- * NO_ENTRY: declined in the log, and no entry, for not every provider keeps one. NOT_KNOWN: the provider
- * did not say: it is out of reach, late, or still at work.
- */
+/** NO_ENTRY: a decline that the provider keeps no entry of. NOT_KNOWN: it is out of reach, late or at work. */
 const FINDINGS = ['AGREES', 'DIFFERS', 'OPEN', 'NO_ENTRY', 'NOT_KNOWN'] as const;
 
 const LIMIT_MAX = 100;

@@ -1,7 +1,6 @@
 /**
- * The provider's ledger against the log, read in step so that little waits for its counterpart. An
- * intent is durable before its call: so the log is read past the end of the ledger, then the ledger
- * past the end of the log, and an operation that was carried out meanwhile is not missing.
+ * Compares ledger and log, read in step so that little waits. An intent is durable before its call, so the log
+ * is read past the ledger's end, then the ledger past the log's: calls made meanwhile are not missing.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { LedgerEntry, LedgerPage, Provider } from '../../../providers/port.ts';
@@ -26,10 +25,7 @@ export type ReconcileOptions = {
   provider: Pick<Provider, 'ledger'>;
   /** In UTC: what began then or later; left out: everything. */
   since?: string | undefined;
-  /**
-   * Of an operation of the window that the ledger may list earlier. False where it is missing or
-   * differs. Throws where the provider does not say.
-   */
+  /** Of one that the ledger may list earlier. False: missing or different. Throws if the provider is silent. */
   agreesOn?: (own: Logged) => Promise<boolean>;
   signal?: AbortSignal;
   providers?: readonly string[] | undefined;
@@ -66,7 +62,6 @@ const ledgerPages = async function* (
   }
 };
 
-/** Options and books of one comparison. */
 type Comparing = ReconcileOptions & Books;
 
 /** Outcomes recorded while the log was read may be younger than the ledger was. */

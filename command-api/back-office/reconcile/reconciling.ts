@@ -1,7 +1,4 @@
-/**
- * One process's reconciliations: on request, and on a schedule (`RECONCILE_INTERVAL_MS`) by one process
- * at a time, of a window and for a hundredth of the time at most (ADR-0263).
- */
+/** Reconciles on request and, in one process at a time, on a schedule (`RECONCILE_INTERVAL_MS`, ADR-0263). */
 import { z } from 'zod';
 import type { KnownDispute } from '../../../providers/port.ts';
 import { StoreUnavailable } from '../../../shared/event-store/errors.ts';
@@ -52,10 +49,7 @@ const turnIn = (text = ''): KeptTurn =>
 
 const ATTEMPTS_MAX = 5;
 
-/**
- * Whose turn it is to compare, and what came of the last ones (ADR-0263). Where the document is damaged
- * or cannot be kept, each process compares. No function throws.
- */
+/** Whose turn it is to compare (ADR-0263): each process's without a sound document. No function throws. */
 export const openTurns = (document: KeyDocument, nowMs: () => number) => {
   const load = async () => {
     const stored = await document.load().catch(() => undefined);
@@ -123,10 +117,7 @@ const logResult = (logger: Logger, result: Reconciliation): void => {
     );
 };
 
-/**
- * With the disputes that the log has otherwise, and the parked payments: a removed stream leaves no
- * event to compare, and the read models still know its payment.
- */
+/** Adds disputes that the log has otherwise, and parked payments: a removed stream has no event to compare. */
 const withOthers = (
   result: Reconciliation,
   disputes: KnownDispute[],
@@ -152,14 +143,13 @@ const withOthers = (
   };
 };
 
-/** The reconciliations of a process: their parts and their state. */
 type Running = ReconcilingOptions & { stopping: AbortController };
 
 const compare = async (running: Running, since: string | undefined): Promise<Reconciliation> => {
   const { stopping, untoldDisputes, readModels } = running;
   const result = await reconcileBeside({ ...running, since, signal: stopping.signal });
   const disputes = await untoldDisputes().catch(providerUnavailable);
-  // Of a stream that was removed the read models alone know the payment; a chain over the log shows the gap itself.
+  // Only the read models know the payment of a removed stream; a chain over the log shows the gap itself.
   const parked = await readModels.parked(LISTED_MAX).catch((error: Error) => {
     if (running.store.stored.guarantee === 'log') return [];
     throw error;

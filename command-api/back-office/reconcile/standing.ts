@@ -1,4 +1,4 @@
-/** The differences that stand until they are gone: LEDGER_DIFFERS of what needs a person (gaps §25, §28). */
+/** Differences stand until they are gone: LEDGER_DIFFERS, an item of attention (gaps §25, §28). */
 import type { CheckResult, openCheckRecord } from '../../../audit/check-record.ts';
 import { fewAtOnce } from '../../../shared/runtime/scheduling.ts';
 import { LISTED_MAX } from './books.ts';
@@ -6,7 +6,6 @@ import type { Reconciliation } from './contract.ts';
 import type { Difference } from './differences.ts';
 
 export type LedgerStanding = {
-  /** The result is kept there. */
   record: Pick<ReturnType<typeof openCheckRecord>, 'load' | 'now' | 'note'>;
   /** Asks about a difference that was found before. Never throws. */
   stillDiffers: (difference: Difference) => Promise<boolean>;
