@@ -46,7 +46,7 @@ export const AttentionList = named('AttentionList', {
 });
 export type AttentionList = z.infer<typeof AttentionList>;
 
-/** See `placeOf`. */
+/** See `itemPlace`. */
 const PLACE = /^[0-9TZ:.-]{24} att_[0-9A-Z]{26}$/;
 
 export const AttentionParameters = parameters({
