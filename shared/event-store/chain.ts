@@ -1,7 +1,6 @@
 /**
- * The hash chains show a changed, moved or missing event, but neither a cut tail nor a log
- * rewritten to its end: a head kept outside shows those. Only the text is read, so that events are verified
- * which the current code cannot decode.
+ * The hash chains show a changed, moved or missing event; only a head kept outside shows a cut tail or a log
+ * rewritten to its end. Only the text is read, so undecodable events are verified too.
  */
 import { hash, randomUUID } from 'node:crypto';
 import { onError } from '../runtime/error-text.ts';
@@ -43,10 +42,7 @@ export type ByStream<V> = {
   set(stream: string, value: V): void;
 };
 
-/**
- * Keeps at least the last `min` keys, at most twice as many. Drops the older of two generations at
- * once: evicting one by one costs several times the GC.
- */
+/** Keeps the last `min` keys, at most twice as many: evicting one by one would cost several times the GC. */
 export const createGenerationsMap = <V>(min: number): ByStream<V> => {
   let young = new Map<string, V>();
   let old = new Map<string, V>();
@@ -154,10 +150,7 @@ const endAfter = (
   return ours === undefined ? end : { ...end, ours };
 };
 
-/**
- * Why an event does not follow in its stream, past every break; streams may be mixed. `isPart`: they
- * may begin in their middle.
- */
+/** Returns a break's reason and goes on after it. Streams may be mixed; `isPart`: they may begin midway. */
 export const streamsCheck =
   (ends: ByStream<StreamEnd> = new Map(), isPart = false) =>
   (form: StoredForm, named: Named = jsonFieldsOf(form.text)): string | undefined => {
@@ -180,7 +173,6 @@ export const streamsCheck =
     return reason;
   };
 
-/** The first break of a stream. */
 export const verifyStream = (forms: readonly StoredForm[], isPart = false) => {
   const check = streamsCheck(new Map(), isPart);
   for (const form of forms) {
@@ -224,10 +216,7 @@ export const beforeIn =
   async ({ stream, revision }: Pick<StoredForm, 'stream' | 'revision'>): Promise<StoredForm[]> =>
     (await formsLeft(stored, stream)).filter((one) => one.revision < revision);
 
-/**
- * Checks a log in order after `from` by the chain of `guarantee`. `before` reads the events before one whose
- * stream is not known; what it throws is thrown.
- */
+/** Checks a log in order after `from`. `before` reads an unknown stream's earlier events; it may throw. */
 export const storedCheck = (
   before: (form: StoredForm) => Promise<StoredForm[]>,
   guarantee: StoredForms['guarantee'],

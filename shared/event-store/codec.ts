@@ -1,7 +1,6 @@
 /**
- * The only code between events and their stored text: canonical JSON (RFC 8785) of all that the
- * hash covers (gaps §6). Events that are read back are upcast and never hashed again; data has its
- * fields in canonical order in both directions, so that bodies are equal to the byte.
+ * No other code turns events into stored text, canonical JSON (RFC 8785) of all that the hash covers (gaps §6),
+ * and back. Read events are upcast, never hashed again; canonical order keeps bodies equal to the byte.
  */
 import { configure } from 'safe-stable-stringify';
 import { z } from 'zod';
@@ -36,7 +35,7 @@ const isInOrder = (value: unknown, depth = 0): boolean => {
   return true;
 };
 
-/** Canonical JSON (RFC 8785), to hash events and recognise repeats. Throws for NaN, infinity, half a surrogate pair and a circular reference. */
+/** Canonical JSON (RFC 8785). Throws for NaN, infinity, half a surrogate pair and a circular reference. */
 export const canonicalJson = (value: unknown): string => {
   const json = isInOrder(value) ? JSON.stringify(value) : String(sorted(value));
   if (json.includes('\\ud') && LONE_SURROGATE.test(json))

@@ -1,7 +1,6 @@
 /**
- * The streams by which the service works besides its payments: seals, the check of the secret, what
- * operators acknowledged, webhook endpoints. Others may write into them at a server that is shared
- * (gaps §29): readers pass over what is not ours, and write behind it.
+ * The service's own streams: seals, the check of the secret, acknowledgements, webhook endpoints. At a shared
+ * server others may write into them (gaps §29): readers pass over foreign events, and write behind them.
  */
 import type { DomainEvent } from '../payment/events.ts';
 import { onError } from '../runtime/error-text.ts';
@@ -27,10 +26,7 @@ export type ControlStream = { events: RecordedEvent[]; end: Expected };
 
 export const NO_EVENTS: ControlStream = { events: [], end: 'none' };
 
-/**
- * Each of ours names the one before it of ours. Throws UnreadableStream where one names an event whose
- * text was changed since: that one was ours.
- */
+/** Each event of ours names our last one. Throws UnreadableStream where the named one's text has changed. */
 export const ownForms = (forms: readonly StoredForm[]): { own: StoredForm[]; end: Expected } => {
   let hash = GENESIS_HASH;
   const changed = new Set<string>();
@@ -64,10 +60,7 @@ export const wholeForms = async ({ stored, lastRevision }: WholeReads, stream: s
   }
 };
 
-/**
- * Throws ControlNotWhole where it was deleted or cut, UnreadableStream where an event of ours cannot
- * be read, and StoreUnavailable.
- */
+/** Throws ControlNotWhole (deleted or cut), UnreadableStream (an event of ours) and StoreUnavailable. */
 export const readControl = async (store: ControlReads, stream: string): Promise<ControlStream> => {
   if (store.stored.guarantee === 'log') {
     // The service alone writes this log: what is not ours there is damage.
@@ -78,10 +71,7 @@ export const readControl = async (store: ControlReads, stream: string): Promise<
   return { events: allReadable(await mapInSlices(own, (form) => decode(form))), end };
 };
 
-/**
- * Behind the last event of the stream, also of others. Where its outcome is not known, the very same append is
- * made once more, which stores nothing twice. Throws as `append`.
- */
+/** Repeats an append of unknown outcome once as it is, which stores nothing twice. Throws as `append`. */
 export const appendControl = (
   store: Pick<EventStore, 'append'>,
   stream: string,

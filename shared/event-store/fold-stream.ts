@@ -30,10 +30,7 @@ export const decodeInOrder = (stored: Pick<StoredForms, 'guarantee' | 'readStrea
   };
 };
 
-/**
- * Throws StreamNotWhole where the first event has another revision, and UnreadableStream at the
- * first that cannot be read or does not follow: no command works on a changed stream.
- */
+/** Throws StreamNotWhole (its start is gone) and UnreadableStream: no command works on a changed stream. */
 export const wholeStream = (
   events: readonly (RecordedEvent | UnreadableEvent)[],
 ): RecordedEvent[] => {

@@ -1,15 +1,12 @@
 /**
- * Append-only streams with exact revisions, and one order over all. test/event-store
- * holds every driver to these promises:
- * - An append at 'none' to an existing stream, or at a stale revision, rejects with
- *   RevisionConflict and writes nothing; of concurrent appends at one revision one wins.
- * - A batch is stored whole or not at all. The same event ids at the same expected revision
- *   succeed and store nothing twice.
- * - An unknown stream reads as empty. The port changes and deletes nothing; what an administrator
- *   deletes or cuts is never taken for whole: StreamNotWhole.
+ * Append-only streams with exact revisions, and one order over all. test/event-store tests each driver for:
+ * - An append at 'none' to an existing stream, or at a stale revision, rejects with RevisionConflict and writes
+ *   nothing; of concurrent appends at one revision one wins.
+ * - A batch is stored whole or not at all. Its repeat (same ids, same revision) succeeds and stores nothing.
+ * - An unknown stream reads as empty. A deleted or cut one is never taken for whole: StreamNotWhole.
  * - A reader that reads to the log's end stops there, however many events that takes.
- * - A subscription gives each event after its position once, in order, says when it has caught up,
- *   waits for a slow reader and resumes after a dropped connection.
+ * - A subscription gives each event after its position once, in order, says when it has caught up, waits for a
+ *   slow reader and resumes after a dropped connection.
  */
 import type { DomainEvent, EventType } from '../payment/events.ts';
 import type { JobGiven, JobSteps, JobTools } from '../runtime/jobs.ts';
@@ -123,32 +120,27 @@ export type SubscriptionItem =
   | { kind: 'events'; events: LogEvent[] }
   /** An administrator may have deleted or cut this stream: read it. No position; may come again. */
   | { kind: 'removal'; stream: string }
-  /**
-   * All before the subscription and what has come since is delivered: a hint, which may stand
-   * between two events of one append, and is sent again after a dropped connection.
-   */
+  /** A hint that all so far is delivered. May stand inside an append; sent again after a dropped connection. */
   | { kind: 'caught-up' };
 
 /** The promises at the top of this file are its contract. */
 export type EventStore = {
   /**
-   * Resolves with the stored events once they are durable; the position of each but the last may be
-   * empty (docs/eventstoredb.md). Throws RevisionConflict, StreamNotWhole when it is known to be
-   * deleted or cut, StoreUnavailable (nothing was stored) and AppendOutcomeUnknown.
+   * Resolves with the stored events once they are durable; the position of each but the last may be empty
+   * (docs/eventstoredb.md). Throws RevisionConflict, StreamNotWhole when it is known to be deleted or cut,
+   * StoreUnavailable (nothing was stored) and AppendOutcomeUnknown.
    */
   append(stream: string, expected: Expected, events: NewEvent[]): Promise<RecordedEvent[]>;
   /**
-   * Verifies its hashes (L3). Throws UnreadableStream at an event that the current code cannot read
-   * or that does not verify, StreamNotWhole where the stream lacks its beginning or is known to be
-   * deleted, StoreUnavailable.
+   * Verifies its hashes (L3). Throws UnreadableStream at an event that cannot be read or does not verify,
+   * StreamNotWhole where the stream lacks its beginning or is known to be deleted, StoreUnavailable.
    */
   readStream(stream: string): Promise<RecordedEvent[]>;
   /** Null for a stream that never was (gaps §9). Throws StoreUnavailable, StreamNotWhole. */
   lastRevision(stream: string): Promise<number | null>;
   /**
-   * Up to `limit` events of all streams in order; `after` null: from the start. None beyond `upTo`,
-   * a place that `end` gave: empty only where no more are up to there (null: an empty log). Throws
-   * RangeError for a text that is no position, and StoreUnavailable.
+   * Up to `limit` events of all streams in order, from `after` (null: the start) to `upTo`, which `end` gave
+   * (null: an empty log); empty only when none are left. Throws RangeError (no position), StoreUnavailable.
    */
   readAll(after: Position | null, limit: number, upTo?: Position | null): Promise<LogEvent[]>;
   /** The last event's position, null in an empty log. Counts nothing. Throws StoreUnavailable. */

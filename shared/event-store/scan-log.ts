@@ -82,9 +82,8 @@ const oneByOne = async (
 const PAGE = 250;
 
 /**
- * The events after a position up to `end`, until `signal` is aborted; other work has its turn after
- * each page. Ends after a page with `unreadable`, the break behind its events, and after an empty one:
- * the log lacks its end. Throws StoreUnavailable.
+ * The events after a position up to `end`, until `signal` aborts; other work runs between pages. Ends after a
+ * page with `unreadable` (the break after it) or an empty one (the log lacks its end). Throws StoreUnavailable.
  */
 export async function* logPages(
   stored: ReadAll,

@@ -1,7 +1,4 @@
-/**
- * The stored form of a payment, and its keyed check: without the installation's secret no writer can make
- * a document that is served (ADR-0121). Both drivers store the same, so one check covers it.
- */
+/** A payment's row in both stores, with a keyed check: none made without the secret is served (ADR-0121). */
 import {
   createHmac,
   createSecretKey,
@@ -85,7 +82,6 @@ export const startChecksum = () => {
   };
   return {
     add: (row: DocumentRow): void => addContent(contentOf(row)),
-    /** A document by its `contentOf`. */
     addContent,
     result: () => ({ documents, hash: Buffer.from(combined).toString('hex') }),
   };

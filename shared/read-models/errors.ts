@@ -1,10 +1,7 @@
 /** Every driver throws these alone. Code branches on the class or on `code`, never on `message`. */
 import { onError } from '../runtime/error-text.ts';
 
-/**
- * Out of reach, or closed. A read got no result, and a write may have stored its documents but not its
- * checkpoint: the same batch again is harmless.
- */
+/** Out of reach or closed. A write may have stored documents, not its checkpoint: its repeat is harmless. */
 export class ReadModelsUnavailable extends Error {
   readonly code = 'READ_MODELS_UNAVAILABLE';
   override name = 'ReadModelsUnavailable';
@@ -18,10 +15,7 @@ export class ReadModelsLost extends ReadModelsUnavailable {
 /** For `catch`: undefined for read models that cannot say anything any more. */
 export const unlessLost = onError(ReadModelsLost, () => undefined);
 
-/**
- * Another projector has moved the checkpoint, or serves another generation. This batch moved no
- * checkpoint: read the checkpoint again and follow the log from there.
- */
+/** Another projector moved it, or serves another generation. This batch did not: read it, then go on there. */
 export class CheckpointMoved extends Error {
   readonly code = 'CHECKPOINT_MOVED';
   override name = 'CheckpointMoved';

@@ -4,9 +4,8 @@ import type { Config } from '../runtime/config.ts';
 import { replacePrivateFile } from '../runtime/private-files.ts';
 
 /**
- * Small records outside the log, such as the relay's checkpoint: one text under a fixed name, with a
- * version that every change raises. It changes as a whole, and only for a writer that saw the last change.
- * Version 0 is a document that does not exist yet.
+ * A small record outside the log, such as the relay's checkpoint: one text under a fixed name, with a version.
+ * Only a writer that saw the last change changes it, whole, and raises the version; 0: it does not exist yet.
  */
 export type KeyDocument = {
   /** The last text saved, durable. Throws when the engine is out of reach. */

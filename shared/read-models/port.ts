@@ -1,16 +1,12 @@
 /**
- * The read models: one document per payment, written by the projector, read by the query API.
- * Every driver keeps these promises; test/read-models tests each driver for them:
- *
- * - A document never goes back: a change whose revision is lower than or equal to the stored one
- *   is skipped.
+ * One document per payment, from the projector, for the query API. test/read-models tests each driver for:
+ * - A document never goes back: a change whose revision is not above the stored one is skipped.
  * - The checkpoint never gets ahead of the documents. Applying the same batch again is harmless.
  * - The checkpoint is compared and set: a writer whose `from` is not the stored one is refused.
  * - The body is returned to the byte. A merchant never sees another merchant's document.
- * - Each document carries a keyed check over all that it says, its searched columns included
- *   (ADR-0121). One without its check is never served, and is reported.
- * - Safety rests on the first three alone: the lease only keeps two projectors from doing the same
- *   work, and no write checks it.
+ * - A keyed check covers all of a document, its searched columns included (ADR-0121). One without its check is
+ *   never served, and is reported.
+ * - Safety rests on the first three: the lease only spares two projectors the same work; no write checks it.
  */
 import type { Position } from '../event-store/port.ts';
 import type { PaymentReadModel } from '../payment/state.ts';
@@ -60,9 +56,8 @@ export type PaymentSearch = {
 export type PaymentSearchPage = {
   documents: PaymentDocument[];
   /**
-   * Present where more may be found, since the page is full or the search has looked at as many payments
-   * as it may: `documents` has all up to this place, and the search goes on after it. The place is the
-   * stored one: a damaged document's is no other.
+   * Present where more may be found (the page is full, or the search looked at as many payments as it may):
+   * `documents` has all up to this place, as stored even for a damaged one, and the search goes on after it.
    */
   searchedTo?: { createdAt: string; paymentId: string };
 };
@@ -85,9 +80,8 @@ export type Parking = Extract<ReadModelChange, { kind: 'park' }>;
 export type Unparking = Extract<ReadModelChange, { kind: 'unpark' }>;
 
 /**
- * For the query API. Each call but `waitForRevision`, `onDamage` and `damaged` throws
- * ReadModelsUnavailable, and ReadModelsLost where the store is a file that another program has damaged
- * or deleted.
+ * For the query API. Each call but `waitForRevision`, `onDamage` and `damaged` throws ReadModelsUnavailable,
+ * and ReadModelsLost where the store is a file that another program has damaged or deleted.
  */
 export type ReadModelsReader = {
   /** Another merchant's payment looks like one that does not exist. */
@@ -95,9 +89,8 @@ export type ReadModelsReader = {
   /** Of any merchant: for auditors and operators. */
   getAny(paymentId: string): Promise<PaymentDocument | undefined>;
   /**
-   * At most `limit` documents, newest first by createdAt and then by id, and no more than 256 KiB of
-   * bodies (PAGE_BYTES_MAX) where more than one. It holds no other call up, however many payments there
-   * are.
+   * At most `limit` documents, newest first by createdAt and then by id, and no more than 256 KiB of bodies
+   * (PAGE_BYTES_MAX) where more than one. It holds no other call up, however many payments there are.
    */
   search(search: PaymentSearch, limit: number): Promise<PaymentSearchPage>;
   /** True once the document has the revision, false after `timeoutMs`: then fold. Never throws. */
@@ -111,10 +104,7 @@ export type ReadModelsReader = {
   filledTo(): Promise<Position | null>;
   /** The next payments with a document after this id (null: from the start), in the order of ids. */
   idsAfter(paymentId: string | null, limit: number): Promise<string[]>;
-  /**
-   * Calls back once for each document that a read finds without its check, and with WHOLE_FILE for a
-   * file that cannot be read.
-   */
+  /** Calls back once per document found without its check, and with WHOLE_FILE for an unreadable file. */
   onDamage(listener: (paymentId: string, reason: string) => void): void;
   /** Those of which the last read found so. */
   damaged(): string[];
@@ -131,18 +121,14 @@ export type ReadModelsWriter = {
   release(holder: string): Promise<void>;
   /** Everything up to here is in the read models; null at the start. */
   checkpoint(): Promise<Position | null>;
-  /**
-   * The `hash` that `apply` stored with the checkpoint at this position; null where the checkpoint is
-   * elsewhere, because another writer may have moved it, and where `apply` got no hash.
-   */
+  /** The `hash` that `apply` stored at this position; null without one, or where the checkpoint has moved. */
   checkpointHash(at: Position): Promise<string | null>;
   /** The read model as it was last written, for the next event to be applied to. */
   load(paymentId: string): Promise<PaymentReadModel | undefined>;
   /**
-   * Writes documents and moves the checkpoint from `from` to `to`, in one step where the store has one,
-   * else documents first. `from === to` leaves the checkpoint where it is. `hash` is the log's at `to`:
-   * with it a start finds out whether the log is still the one that the documents were made of. Throws
-   * CheckpointMoved when another writer has moved the checkpoint.
+   * Writes documents and moves the checkpoint from `from` to `to`, in one step where the store has one, else
+   * documents first. `from === to` leaves it where it is. `hash` is the log's at `to`: it shows a start whether
+   * the documents are of this log. Throws CheckpointMoved where another writer has moved it.
    */
   apply(
     changes: ReadModelChange[],
@@ -162,9 +148,8 @@ export type NextGeneration = Pick<ReadModelsWriter, 'checkpoint' | 'load' | 'app
     /** Closes the generation here while another thread fills its file. Undefined where the store is none. */
     handOver?<T>(step: (file: ReadModelsFile) => Promise<T>): Promise<T>;
     /**
-     * Serves it from now on, at once and whole. Throws CheckpointMoved where another one is served,
-     * RebuildRunning where another rebuild has taken the place of this one, and ReadModelsUnavailable:
-     * in a database it may be served then.
+     * Serves it from now on, at once and whole. Throws CheckpointMoved where another is served, RebuildRunning
+     * where another rebuild has replaced this one, ReadModelsUnavailable: in a database it may be served then.
      */
     serve(): Promise<void>;
     /** Removes the unserved generation. Where it throws, both stay until the next rebuild. */
@@ -190,10 +175,7 @@ export type ComparedReadModels = Pick<
   ReadModelsReader,
   'filledTo' | 'idsAfter' | 'inspect' | 'parked'
 > & {
-  /**
-   * In words, an index that does not lead to every document; undefined where each does, and once `signal`
-   * is aborted. A server keeps its indexes by itself.
-   */
+  /** Names an index that misses a document; undefined for none, or once aborted. Servers keep theirs. */
   indexDamage?(signal: AbortSignal): Promise<string | undefined>;
 };
 

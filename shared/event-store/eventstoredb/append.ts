@@ -153,7 +153,7 @@ export function createAppender(send: BatchSender, streams: StreamReader, seen: S
 
 const VALUE_CLAIMED = 'ValueClaimed';
 
-/** The value is our first event of one stream for each key; never claimed anew where that may be gone (gaps §29). */
+/** Our first event of a key's stream is the value; never claimed anew where that may be gone (gaps §29). */
 export function createMetaClaims(send: BatchSender, reads: WholeReads) {
   const found = async (stream: string): Promise<{ value?: string; last: number }> => {
     const forms = await wholeForms(reads, stream);

@@ -29,10 +29,7 @@ const startAppends = (stubs: Stubs, ...args: CallArguments) =>
 
 type AppendStream = ReturnType<typeof startAppends>;
 
-/**
- * For appends without an answer. A stream rejected before its first answer carried nothing out;
- * "not the leader" answers a single append; any other end leaves them unknown.
- */
+/** An unanswered append is unknown unless it alone got "not the leader", or the stream was rejected at once. */
 function errorOfEnd(error: GrpcError | undefined, hadResponse: boolean, isAlone: boolean): Error {
   if (error?.metadata?.get('exception')[0] === 'not-leader') {
     const type = isAlone ? 'not-leader' : 'stream-broken';

@@ -1,7 +1,4 @@
-/**
- * Two corrections of @eventstore/db-client 6.2.1, which is no longer developed. They reach inner parts of one
- * client; a version with other inner parts fails at its first connection.
- */
+/** Corrects inner parts of @eventstore/db-client 6.2.1 (discontinued); others fail at the first connection. */
 import type { EventStoreDBClient } from '@eventstore/db-client';
 
 type Metadata = { set(name: string, value: string): void };
@@ -33,9 +30,8 @@ const withoutCompression: Filter = {
 };
 
 /**
- * The client looks for the next leader after a failed call, and drops the promise of that: where a cluster
- * has none for a second, its rejection would end the process. The next call looks for a leader anew, and
- * rejects to its own caller.
+ * After a failed call the client looks for the next leader and drops the promise: where a cluster has none for
+ * a second, its rejection would end the process. The next call looks anew, and rejects to its own caller.
  */
 const dropNoRejection = (inner: Inner): void => {
   const handle = inner.handleError;

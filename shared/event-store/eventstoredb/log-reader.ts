@@ -36,7 +36,6 @@ type LogReaderOptions = Pick<EventStoreDbOptions, 'pageEventsMax' | 'countedEven
 /** Throws StoreUnavailable, as all below. */
 type ReadPage = (what: LogRead) => Promise<LogPage>;
 
-/** The last events of the server, from the newest. */
 async function newest(page: ReadPage): Promise<[ServerEvent, ...ServerEvent[]]> {
   const what = { whose: 'all', direction: 'backwards', from: 'end', count: NEWEST_EVENTS } as const;
   const [event, ...before] = (await page(what)).events;

@@ -1,4 +1,4 @@
-/** The server's messages of which there are many; the client's classes would take several times as long (ADR-0007). */
+/** The server's frequent messages: the client's classes would take several times as long (ADR-0007). */
 import protobuf from 'protobufjs';
 import type { LogPosition } from './records.ts';
 

@@ -1,4 +1,4 @@
-/** Reads on a client's stubs: the client itself would parse each event and copy it twice, and knows no filter. */
+/** Reads on a client's stubs: the client would parse each event and copy it twice, and knows no filter. */
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { Call } from './call-outcome.ts';
 import { type CallArguments, openCall, type StoreClient, type Stubs } from './client.ts';

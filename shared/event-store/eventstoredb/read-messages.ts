@@ -1,4 +1,3 @@
-/** Requests and responses of reads and subscriptions. */
 import type { EventType } from '../../payment/events.ts';
 import {
   bigintOf,

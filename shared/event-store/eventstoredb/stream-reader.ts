@@ -14,7 +14,6 @@ const REMOVALS_MAX = 10_000;
 // The stream of `logIdOf`, one event: reads of the whole log stall a small server.
 const PINGED = 'meta-log-id';
 
-/** What this process has seen of streams, by their names. */
 export const createSeen = () => ({
   ends: createBoundedMap<Pick<RecordedEvent, 'revision' | 'hash'>>(KNOWN_ENDS_MAX),
   /** An administrator may have deleted or cut these: the server would take appends to them. */

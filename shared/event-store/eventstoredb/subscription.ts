@@ -1,7 +1,4 @@
-/**
- * Resumes after the last delivered event: the server drops a reader that lags by 32 events, ends a
- * subscription at a leader change, and may fall silent without ending it.
- */
+/** Resumes where the server drops a reader 32 events behind, changes its leader, or falls silent. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EventType } from '../../payment/events.ts';
 import { type BackOff, backOffMs, pause } from '../../runtime/back-off.ts';
@@ -23,10 +20,7 @@ import {
 // About 6 MB. Beyond it the server waits, or drops us.
 const BUFFER_EVENTS_MAX = 4096;
 const BATCH_EVENTS_MAX = 1000;
-/**
- * Gathers events after a batch, because KurrentDB 26 sends each alone and a reader writes once for
- * a batch. After a rest two events go out as they come.
- */
+/** KurrentDB 26 sends events singly, and a reader writes once a batch. After a rest two go out as they come. */
 const GATHER_MS = { each: 2, max: 5, rest: 10 };
 // A look for the leader has taken a second before this begins.
 const BACK_OFF: BackOff = { minMs: 100, maxMs: 500 };

@@ -1,7 +1,4 @@
-/**
- * SQLite's own check of the log's file, its indexes included: one call of seconds for a million events, which no
- * signal ends, and a process waits for its threads before it exits. So it is a process of its own.
- */
+/** Checks file and indexes in a process of its own: no signal ends SQLite's call, seconds long, in a thread. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';

@@ -1,7 +1,4 @@
-/**
- * Reading and following the log: its newest events from memory, all others from the file. In another thread
- * a second connection reads, each page in a transaction, so that the write-ahead log can move.
- */
+/** Keeps the newest events in memory. A thread reads each page in a transaction, so that the WAL can move. */
 import { EventEmitter, once } from 'node:events';
 import { pathToFileURL } from 'node:url';
 import type { EventType } from '../../payment/events.ts';
@@ -130,7 +127,7 @@ export function readerOf(call: WriterCall): Omit<LogReader, 'end'> {
 /** The address at which a second connection opens the file that a service writes to. */
 export const liveAddress = (file: string): string => `${pathToFileURL(file).href}?mode=ro`;
 
-/** Reads in this thread, by a connection of its own. It and each call throw StoreFileUnusable or StoreUnavailable. */
+/** Reads in this thread by its own connection. It and each call throw StoreFileUnusable or StoreUnavailable. */
 export const openLog = (address: string, isLive: boolean) => {
   const read = <T>(step: () => T): T => {
     try {

@@ -69,10 +69,7 @@ function requireWritable(): void {
   if (stopped !== undefined) throw stopped;
 }
 
-/**
- * Between two groups, after the replies: SQLite's own checkpoint inside a commit would hide a
- * failed fsync, after which the log, the only copy, is written over.
- */
+/** Runs between groups: SQLite's checkpoint in a commit hides a failed fsync, then overwrites the only copy. */
 function checkpoint(database: DatabaseSync, { pagesToMove }: Statements): void {
   if (stopped !== undefined || !database.isOpen) return;
   try {

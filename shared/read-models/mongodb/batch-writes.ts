@@ -42,10 +42,7 @@ export const makeIndexes = async (
   for (const { key, name } of INDEXES) await write(() => payments.createIndex(key, { name }));
 };
 
-/**
- * Writes the documents that are newer than the stored ones, and returns those. A document that is not known
- * to be stored is inserted first: FerretDB reads everything for a filter of more than an id.
- */
+/** Writes and returns newer documents. Inserts unknown ones first: FerretDB scans for a filter beyond an id. */
 export const writeReadModels = async (
   { write }: Pick<Database, 'write'>,
   { payments }: Generation,
@@ -76,10 +73,7 @@ export const writeReadModels = async (
   return written;
 };
 
-/**
- * Once the read models of a batch are written: parks payments whose document is before the event, and
- * unparks those whose document has passed it. `before`: the parked ones of the batch.
- */
+/** After the read models: parks documents before the event, unparks those past it. `before`: those parked. */
 export const writeParkings = async (
   { read, write }: Pick<Database, 'read' | 'write'>,
   { payments, parked }: Generation,

@@ -67,10 +67,7 @@ const BROKEN_SOCKET = new Set<unknown>(['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTR
 const isBrokenSocket = (error: unknown): boolean =>
   BROKEN_SOCKET.has((error as { code?: unknown } | undefined)?.code);
 
-/**
- * One line for the log, and whether the server is gone: it is not where it answered with an error. Undefined
- * for an error that is about documents.
- */
+/** One line for the log, and whether the server is gone. Undefined for an error that is about documents. */
 export const mongoFailureOf = (error: unknown): { reason: string; gone: boolean } | undefined => {
   if (isBrokenSocket(error))
     return { reason: 'the read models cannot be reached: the connection broke', gone: true };

@@ -1,4 +1,4 @@
-/** The database behind its circuit breaker, and the generations of read models in it, of which one is served. */
+/** The database behind its circuit breaker, and the generations of read models in it, one of them served. */
 import { within } from '../../runtime/back-off.ts';
 import { ReadModelsUnavailable } from '../errors.ts';
 import { againAfterBreak, clientOf, connected, mongoFailureOf } from './client.ts';
@@ -18,9 +18,8 @@ const inTime = <T>(ms: number, run: () => Promise<T>): Promise<T> =>
   );
 
 /**
- * Every call ends within its timeout, and after one without an answer calls are rejected at once until
- * the server answers `probe`. Cockatiel's breaker would try the server with the call of a request; here
- * no request waits for a dead server.
+ * Every call ends within its timeout; after one without a response, calls are rejected until the server answers
+ * `probe`. Cockatiel's breaker would try the server with a request's call, which would wait for it.
  */
 const createCircuitBreaker = (
   probe: () => Promise<unknown>,
@@ -143,8 +142,7 @@ export const createServed = (
   let looking: Promise<Generation> | undefined;
   const now = async (): Promise<Generation> => {
     if (performance.now() - served.atMs < SERVED_MS_MAX) return served;
-    // The responses to two looks at once may cross: the checkpoint would then be read from the new
-    // generation, and the documents after it from the old one.
+    // Responses to two looks may cross: the checkpoint would be the new generation's, documents the old one's.
     looking ??= look().finally(() => {
       looking = undefined;
     });
@@ -153,10 +151,7 @@ export const createServed = (
   return {
     /** Looked up where the last look-up is too old. */
     now,
-    /**
-     * Runs a read on the served generation; once more where that was another one when the read ended:
-     * the old one is dropped SERVED_MS_MAX after the switch, and a dropped collection reads as empty.
-     */
+    /** Reads the served generation, again after a switch meanwhile: a dropped collection reads as empty. */
     read: async <T>(step: (from: Generation) => Promise<T>): Promise<T> => {
       const from = await now();
       const result = await step(from);

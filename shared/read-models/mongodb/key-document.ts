@@ -15,9 +15,8 @@ export const loadText = async (
 };
 
 /**
- * Replaces the text, and the fields stored with it, and raises its version by one. False, and nothing
- * changed, where the stored version is another one; 0 is a text that does not exist yet. Throws what the
- * client throws.
+ * Replaces the text and the fields stored with it, and raises its version by one. False, and nothing changed,
+ * at another stored version; 0 is a text that does not exist yet. Throws what the client throws.
  */
 export const saveText = async (
   texts: Collection<VersionedText>,

@@ -1,7 +1,4 @@
-/**
- * The read models in MongoDB, or in a server that speaks its protocol; this folder alone imports the
- * client. One document changes as a whole; no transaction, aggregate or change stream is needed.
- */
+/** For MongoDB and its protocol: documents change whole; no transaction, aggregate or change stream is used. */
 import { startTimer as startNodeTimer } from '../../runtime/back-off.ts';
 import { createDamageReports } from '../damage.ts';
 import { createRowCheck } from '../document-row.ts';
@@ -20,9 +17,8 @@ const PAUSE_MS = 10;
 const IN_VAIN_MAX = 3;
 
 /**
- * Waits for revisions that another process writes, by one query for all of them (gaps §9). After some
- * waits in vain one at a time goes on, for which no request waits, until a wait finds that the projector
- * moves again. `revisionsOf` gives those of the payments that are stored.
+ * Waits for revisions of another process by one query for all (gaps §9). After some in vain, one at a time goes
+ * on, and no request waits, until the projector moves again. `revisionsOf` leaves out what is not stored.
  */
 export const createRevisionPoller = (
   revisionsOf: (paymentIds: string[]) => Promise<Map<string, number>>,

@@ -72,10 +72,8 @@ export const inspectIn = async (
 };
 
 /**
- * Look-ups of one document that share calls: a call costs more than all else of a GET, and one for many
- * ids hardly more than one for a single id. One call is under way at a time, and the look-ups that come
- * meanwhile share the next one, so each is read after it came. A failed call fails for all that share
- * it.
+ * Look-ups share calls: a call costs more than all else of a GET, and hardly more for many ids. One is under
+ * way at a time; those that come meanwhile share the next, and its failure, so each is read after it came.
  */
 export const shareLookUps = <T extends { _id: string }>(
   findAll: (ids: string[]) => Promise<T[]>,

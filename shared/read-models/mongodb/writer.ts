@@ -1,7 +1,6 @@
 /**
- * Writing a generation of read models: documents first, checkpoint after. Both are compared and set (a
- * document only over a lower revision, the checkpoint only over the one it started from), so a batch
- * that is repeated, or written by two projectors at once, is harmless.
+ * Writes documents first, then the checkpoint: a document only over a lower revision, the checkpoint only over
+ * the one it started from. So a batch that is repeated, or written by two projectors at once, is harmless.
  */
 import type { Position } from '../../event-store/port.ts';
 import { bytesOfReadModel, type PaymentReadModel } from '../../payment/state.ts';
@@ -176,10 +175,7 @@ export const createWriter = (deps: WriterDeps) => {
   return { recent, writer };
 };
 
-/**
- * Leases, for following the log and for a rebuild: each is a control document with one holder at a time.
- * Every call throws ReadModelsUnavailable.
- */
+/** Leases to follow the log and to rebuild, one holder at a time. Every call throws ReadModelsUnavailable. */
 export const createLeases = ({ db, control, read, write }: Database) => {
   /** The server's clock: a process whose own clock is ahead would take a lease too early. */
   const endOf = async (ttlMs: number) => {

@@ -24,9 +24,8 @@ export const createCaches = () => {
     bytesOf: bytesOfReadModel,
   });
   /**
-   * As last read, with its check verified; forgotten once it is written again. Most documents are never
-   * read, and keeping them on each write would cost more than it spares (ADR-0112). None says that it is
-   * parked: the file says that in another table.
+   * As last read, with its check verified; a write forgets it: most are never read, and keeping each would cost
+   * more than it spares (ADR-0112). None says that it is parked: the file says that in another table.
    */
   const documents = createBoundedMap<PaymentDocument>(DOCUMENTS_MAX, {
     bytesMax: DOCUMENTS_BYTES_MAX,

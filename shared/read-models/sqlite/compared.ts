@@ -1,7 +1,6 @@
 /**
- * The served file in another thread, to be compared with the log and with its own indexes. Lists and
- * searches find payments by an index alone, so a damaged one leaves payments out, and no error says so
- * (ADR-0121).
+ * Compares the served file, in another thread, with the log and its own indexes. Lists and searches find
+ * payments by an index alone, so a damaged one leaves payments out, and no error says so (ADR-0121).
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as immediate } from 'node:timers/promises';
@@ -30,10 +29,7 @@ const LOST_ROWS = `SELECT max(payment_id) AS upTo, sum(
     SELECT rowid AS id, payment_id FROM payment INDEXED BY ${PAYMENT_INDEXES[0].name}
     WHERE payment_id > ? ORDER BY payment_id LIMIT ${PAGE}) AS listed`;
 
-/**
- * Each statement sees one state of the file, so no write next to it looks like damage. Page by page, unlike
- * SQLite's own check, which nothing can stop.
- */
+/** A statement sees one state, so no write looks like damage. In pages: nothing stops SQLite's own check. */
 const indexDamage = async (db: DatabaseSync, signal: AbortSignal): Promise<string | undefined> => {
   const pages = PAYMENT_INDEXES.map((index) => [index.name, db.prepare(rowsSql(index))] as const);
   const endOfPage = db.prepare(END_OF_PAGE);

@@ -1,11 +1,8 @@
 /**
- * The read models in a SQLite file, read and written in the calling thread: a read takes a few
- * microseconds, less than a message to another thread. A search can take long, and has a thread of its
- * own.
- *
- * The file holds nothing that the event log does not: it may be deleted while the service is stopped. A
- * file that is opened damaged, or of another version of this code, is thrown away and filled again by
- * the projector; it never keeps the service from starting.
+ * The read models in a SQLite file, read and written in the calling thread: a read takes a few microseconds,
+ * less than a message to another thread. A search can take long, and has a thread of its own.
+ * The file may be deleted while the service is stopped, since the log holds all of it. A damaged one, or of
+ * another version, never prevents a start: it is thrown away and filled again by the projector.
  */
 import type { PaymentReadModel } from '../../payment/state.ts';
 import { newThreadHere } from '../../runtime/jobs.ts';
@@ -122,10 +119,7 @@ export const createWriter = (
   };
 };
 
-/**
- * Opens the file, or makes it (mode 0600); an unusable one is replaced by an empty one with a warning.
- * Throws ReadModelsUnavailable where the file can neither be opened nor made.
- */
+/** Opens or makes the file (0600); empties an unusable one with a warning. Throws ReadModelsUnavailable. */
 export const openSqliteReadModels = (
   options: SqliteReadModelsOptions,
 ): ReadModels & { letGo(): Promise<void> } => {
@@ -179,10 +173,7 @@ export const openSqliteReadModels = (
   };
 };
 
-/**
- * Fills a file next to the served one, which it then replaces by `replaceBy`. One generation at a time: see
- * ReadModelsRebuild.
- */
+/** Fills a file next to the served one, and replaces that one by it. One at a time: see ReadModelsRebuild. */
 const createGenerations = (options: SqliteReadModelsOptions, { isOpen, replaceBy }: ServedFile) => {
   const file = `${options.file}.next`;
   let rebuilding = false;

@@ -1,7 +1,4 @@
-/**
- * The tables of the read models' SQLite file, a payment's row, and the statements. A file with other tables is filled anew,
- * not migrated.
- */
+/** The tables, a payment's row and the statements. A file with other tables is filled anew, not migrated. */
 import type { DatabaseSync } from 'node:sqlite';
 import { READ_MODEL_VERSION } from '../../payment/fold.ts';
 import { capped, pagesToMove } from '../../runtime/sqlite.ts';
@@ -12,10 +9,7 @@ const SCHEMA_VERSION = 9;
 /** Stored as user_version: a file with another number is filled anew. */
 export const GENERATION = SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION;
 
-/**
- * The statuses that have an index. A sale is in none of them, so it pays nothing for the index; PENDING
- * payments have the index of the unresolved ones, and CAPTURED ones are most of all.
- */
+/** Without PENDING (the unresolved have an index) and CAPTURED (most payments are): a sale pays for none. */
 export const INDEXED_STATUSES = ['AUTHORIZED', 'FAILED', 'REFUNDED', 'VOIDED'] as const;
 /** A search has to say this to the letter for SQLite to take the index of the statuses. */
 export const HAS_INDEXED_STATUS = `status IN (${INDEXED_STATUSES.map((one) => `'${one}'`).join(', ')})`;
@@ -23,10 +17,7 @@ export const HAS_INDEXED_STATUS = `status IN (${INDEXED_STATUSES.map((one) => `'
 /** Of all payments, or of those that `of` holds for. */
 export type PaymentIndex = { name: string; columns: readonly string[]; of?: string };
 
-/**
- * The indexes by which payments are searched. One of last4 would cost a new payment a third of its time,
- * since its places are random; as the end of another index last4 is read along, in order.
- */
+/** An index of last4 would cost a new payment a third of its time (random places), so others end in it. */
 const SEARCHED: readonly PaymentIndex[] = [
   {
     name: 'payment_unresolved',
@@ -59,9 +50,8 @@ const created = ({ name, columns, of }: PaymentIndex): string =>
   `CREATE INDEX ${name} ON payment (${columns.join(', ')})${of === undefined ? '' : ` WHERE ${of}`};`;
 
 /**
- * `made_with` names the key of the rows' checks (document-row.ts): a file of an unknown key is filled anew.
- * Columns that never change in a payment are written once, so an update leaves their indexes alone;
- * searched columns stand before the body, so a scan stops short of it.
+ * A file whose key (`made_with`, document-row.ts) is unknown is filled anew. Columns that never change are
+ * written once, so updates leave their indexes alone; searched ones stand before the body, where a scan stops.
  */
 export const SCHEMA = `
   CREATE TABLE payment (

@@ -1,7 +1,6 @@
 /**
- * The search over the SQLite file: every text is a parameter, never a part of the SQL. It looks at the
- * payments of a merchant in slices, newest first, and other searches take their turn between two of
- * them; a search for a rare text ends after so many and says how far it came (ADR-0185).
+ * Every text is a parameter, never SQL. A search reads a merchant's payments in slices, newest first, and gives
+ * others a turn between two; for a rare text it ends after so many and says how far it came (ADR-0185).
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -170,9 +169,8 @@ const ofMerchantIn = (
 };
 
 /**
- * Each part has an index, as an OR over them would not: the three meanings of a text, and one merchant
- * after the other. Time has no index: each new payment would pay for it, and only an auditor's search
- * would use it.
+ * Each part has an index, as an OR over them would not: the three meanings of a text, and one merchant after
+ * the other. Time has no index: each new payment would pay for it, and only an auditor's search would use it.
  */
 const partsOf = (db: DatabaseSync, search: PaymentSearch): Part[] => {
   const { text, merchantReference } = search;

@@ -1,7 +1,6 @@
 /**
- * The read models' SQLite file while it is open: an unusable one is replaced by an empty one; a rebuild puts
- * another in its place (ADR-0042); threads search it, sum it up and move its write-ahead log, each by a
- * connection of its own (ADR-0185).
+ * The open SQLite file: an empty one replaces an unusable one, a rebuild puts another in its place (ADR-0042),
+ * and threads search it, sum it up and move its write-ahead log by their own connections (ADR-0185).
  */
 import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
@@ -263,10 +262,7 @@ export const openServedFile = (
     checksum: () => read(() => inThread(summing, checksumFile, { file })),
     /** A batch waits for it: only a log that was moved to its end is written from its start again. */
     logMoved: (): Promise<void> | undefined => moving,
-    /**
-     * Begins to move the write-ahead log where that is due. SQLite would do it inside a commit on the event
-     * loop, where every request would wait for the disk.
-     */
+    /** Moves the log when due: SQLite would do it in a commit, and every request would wait for the disk. */
     moveLogWhenDue: ({ pagesToMove }: FileConnection): void => {
       if (moving !== undefined || pagesToMove() < DUE_AT_PAGES) return;
       moving = inThread(searching, moveLog, { file })
@@ -276,10 +272,7 @@ export const openServedFile = (
           moving = undefined;
         });
     },
-    /**
-     * After the searches under way, before those that come meanwhile. Throws ReadModelsUnavailable, also where
-     * the new file cannot be opened: the next step opens it.
-     */
+    /** After searches under way, before later ones. Throws ReadModelsUnavailable; the next step opens it. */
     replaceBy: (next: string): Promise<void> => {
       const replaced = replacing.then(async () => {
         await Promise.allSettled(underWay);
