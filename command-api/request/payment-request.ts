@@ -19,6 +19,7 @@ import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import { METADATA_NAME, type PaymentDetails } from '../../shared/payment/fields.ts';
 import { longRuns } from '../../shared/runtime/card-numbers.ts';
+import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
 import { parseText } from '../../shared/runtime/json.ts';
 import { writtenUrl } from '../../webhooks/endpoints/addresses.ts';
 import { type Arrived, type LongText, searchTexts } from './card-texts.ts';
@@ -62,10 +63,13 @@ export const readCreate = (
 };
 
 /** Nearly no request has a `null`: only a body that does not fit is read without them. */
-const readBy = <T>(schema: z.ZodType<T>, body: JsonObject) => {
-  const read = schema.safeParse(body);
-  return read.success ? read : schema.safeParse(withoutNulls(body));
+const readBy = <T>(parse: SafeParse<T>, body: JsonObject) => {
+  const read = parse(body);
+  return read.success ? read : parse(withoutNulls(body));
 };
+
+const parseRequestByNumber = compiledParse(RequestByNumber);
+const parseRequestByToken = compiledParse(RequestByToken);
 
 const cardIn = ({ paymentMethod }: JsonObject): JsonObject | undefined => {
   const card = isObject(paymentMethod) ? paymentMethod.card : undefined;
@@ -184,7 +188,7 @@ const parseBody = (arrived: Arrived): ParsedCreate => {
   if (isByToken && OF_A_NUMBER.some((field) => isGiven(given, field))) return invalid(BOTH);
   if (given && isGiven(given, 'threeDSecure') && isGiven(given, 'authentication'))
     return invalid(BOTH_WAYS);
-  const read = isByToken ? readBy(RequestByToken, body) : readBy(RequestByNumber, body);
+  const read = isByToken ? readBy(parseRequestByToken, body) : readBy(parseRequestByNumber, body);
   const faults = [...detailsOf(read.error?.issues ?? []), ...metadataFaults(body.metadata)];
   if (!read.success || faults.length > 0) return invalid(...faults);
   const { amount, currency, captureNow = false, paymentMethod, ...rest } = read.data;

@@ -12,6 +12,7 @@ import {
   isEventType,
 } from '../payment/events.ts';
 import { CannotUpcast, type Upcast, upcast } from '../payment/upcast.ts';
+import { compiledParse, type SafeParse } from '../runtime/compiled-schema.ts';
 import { GENESIS_HASH, hashOf } from './chain.ts';
 import { UnreadableStream } from './errors.ts';
 import type { Expected, NewEvent, RecordedEvent, StoredForm, UnreadableEvent } from './port.ts';
@@ -88,11 +89,14 @@ function inCanonicalOrder(schema: z.core.$ZodType, strict: boolean): z.core.$Zod
   return strict ? z.strictObject(shape) : z.object(shape);
 }
 
+const parseNewEnvelope = compiledParse(newEnvelope);
+const parseStoredEnvelope = compiledParse(storedEnvelope);
+
 class Misfit extends Error {}
 
 /** Throws Misfit, which names the fields that do not fit, never their values. */
-function conform<T extends z.core.$ZodType>(schema: T, value: unknown): z.core.output<T> {
-  const result = z.safeParse(schema, value);
+function conform<T>(parse: SafeParse<T>, value: unknown): T {
+  const result = parse(value);
   if (result.success) return result.data;
   const places = result.error.issues.map(({ path }) => path.join('.') || 'the object itself');
   throw new Misfit(`does not fit its schema at ${places.slice(0, 5).join(', ')}`);
@@ -100,9 +104,9 @@ function conform<T extends z.core.$ZodType>(schema: T, value: unknown): z.core.o
 
 /** Makes events of checked data; each throws Misfit. */
 function eventsOf(strict: boolean) {
-  const made: Partial<Record<EventType, z.core.$ZodType>> = {};
+  const made: Partial<Record<EventType, SafeParse<unknown>>> = {};
   return (type: EventType, data: unknown): DomainEvent => {
-    made[type] ??= inCanonicalOrder(EVENT_SCHEMAS[type], strict);
+    made[type] ??= compiledParse(inCanonicalOrder(EVENT_SCHEMAS[type], strict));
     return { type, data: conform(made[type], data) } as DomainEvent;
   };
 }
@@ -136,7 +140,7 @@ function check({ event: { type, data }, id, time, context }: NewEvent): NewEvent
   if (!isEventType(type)) throw new TypeError('an event of an unknown type');
   try {
     const event = strictEvent(type, data);
-    return { event, ...conform(newEnvelope, { id, time, context }) };
+    return { event, ...conform(parseNewEnvelope, { id, time, context }) };
   } catch (error) {
     throw error instanceof Misfit ? new TypeError(`${type} ${error.message}`) : error;
   }
@@ -175,7 +179,7 @@ export function unreadableAt(
 
 function read(stored: StoredPlace, hashed: unknown, toCurrent: Upcast): RecordedEvent {
   const { position, hash, logHash } = stored;
-  const { type, data, ...envelope } = conform(storedEnvelope, hashed);
+  const { type, data, ...envelope } = conform(parseStoredEnvelope, hashed);
   if (envelope.stream !== stored.stream || envelope.revision !== stored.revision)
     throw new Misfit('belongs to another place');
   if (!isEventType(type))
