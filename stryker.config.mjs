@@ -1,7 +1,4 @@
-/**
- * Mutation testing (`npm run test:mutation`): scripts/test-mutation.ts names the sources that Stryker
- * changes and the tests that have to notice. docs/reliability.md has the score.
- */
+/** `npm run test:mutation`: scripts/test-mutation.ts names sources and tests; docs/reliability.md has the score. */
 const { MUTATION_TESTS = 'payment/*' } = process.env;
 
 export default {

@@ -1,7 +1,4 @@
-/**
- * Each request goes once. Only a create's confirm moves money: a failure before it is NOT_SENT, a
- * card or amount that Stripe rejects is DECLINED.
- */
+/** Each request goes once; a create's confirm alone moves money. NOT_SENT: before it. DECLINED: Stripe rejects. */
 import { within } from '../../shared/runtime/back-off.ts';
 import {
   AT_WORK,

@@ -183,10 +183,7 @@ const inputOf = (
   } as Input<RequestForm>;
 };
 
-/**
- * Where the command did not say, nothing was begun. Under a key an earlier request may have been carried
- * out, and a merchant who is told that nothing was charged gives the order up.
- */
+/** Without a word of the command nothing was begun; but under a key an earlier request may have been. */
 const sayPaymentOutcome: onSendHookHandler = ({ headers, paymentOutcome }, reply, _body, done) => {
   const unbegun = headers['idempotency-key'] === undefined ? 'NOT_CHARGED' : 'UNKNOWN';
   if (reply.statusCode === statusOf('SERVICE_UNAVAILABLE'))

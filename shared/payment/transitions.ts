@@ -85,8 +85,5 @@ export const TRANSITIONS: Readonly<Record<(FollowingEvent | LaterEvent)['type'],
   PaymentDisputeClosed: { from: ['CAPTURED', 'REFUNDED'] },
 };
 
-/**
- * The provider's word on an operation that was resolved by hand: nothing definite yet (UNCONFIRMED), or,
- * also of one that was never sent, other than what is recorded (ADR-0099).
- */
+/** The provider on what was resolved by hand: nothing definite yet, or other than is recorded (ADR-0099). */
 export type Confirmation = 'UNCONFIRMED' | 'CONTRADICTED';

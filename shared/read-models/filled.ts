@@ -4,10 +4,7 @@ import type { EventStore } from '../event-store/port.ts';
 import { ReadModelsUnavailable } from './errors.ts';
 import type { ReadModels } from './port.ts';
 
-/**
- * Filled: as far as the log's end is now, and later as far as they were seen to be. A search of others throws
- * ReadModelsUnavailable.
- */
+/** Filled: to the log's end now, later to the seen one. A search of others throws ReadModelsUnavailable. */
 export const searchedOnceFilled = (
   readModels: ReadModels,
   store: Pick<EventStore, 'end' | 'readAll'>,

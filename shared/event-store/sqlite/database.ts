@@ -30,10 +30,7 @@ export type AppendOutcome =
   | { repeated: StoredForm[] }
   | { conflict: string };
 
-/**
- * `busy`: try again; `damaged`: a page that this call needs; `fatal`: this process can never write again;
- * `unusable`: cannot be opened.
- */
+/** `busy`: try again. `damaged`: a page it needs. `fatal`: no more writes. `unusable`: cannot be opened. */
 type FailureKind = 'busy' | 'full' | 'damaged' | 'fatal' | 'unusable';
 
 /** Its fields are plain, so that it keeps them on its way out of the thread. */
