@@ -21,7 +21,7 @@ const TESTS_OF: Readonly<Record<string, string>> = {
   'command-api/back-office/reconcile':
     'command-api/{reconcile,reconcile-schedule,reconcile-stream}',
   'command-api/recovery':
-    'command-api/{recovery*,authorizations,confirm,opened,resolve,retry-schedule,unknown-outcomes,untold,unique-references,later-results} restore/restored-never-sent',
+    'command-api/{recovery*,authorizations,confirm,opened,resolve,retry-schedule,unknown-outcomes,untold,unique-references,later-results} restore/restored-log',
   'command-api/request': 'command-api/{create-request,change-request,card-in-request}',
   providers: 'providers/{resilience,simulator.contract}',
   'providers/http': 'providers/http-faults',
@@ -30,7 +30,7 @@ const TESTS_OF: Readonly<Record<string, string>> = {
   'webhooks/delivery': 'webhooks/{delivery,deliverer,messages}',
   'webhooks/endpoints': 'webhooks/{endpoints,addresses}',
   topics: 'topics/{topics,relay,relay-parking,memory.contract,relay-retry-memory.contract}',
-  'audit/seals': 'audit/{seals,sealing-key,running-hash,verify-seals}',
+  'audit/seals': 'audit/{seals,running-hash,verify-seals}',
   audit: 'audit/{verification,routes,tampering-table}',
 };
 const FOLDERS = Object.keys(TESTS_OF);
