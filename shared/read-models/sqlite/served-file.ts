@@ -2,9 +2,9 @@
  * The open SQLite file: an empty one replaces an unusable one, a rebuild puts another in its place (ADR-0042),
  * and threads search it, sum it up and move its write-ahead log by their own connections (ADR-0185).
  */
-import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
+import { close, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { firstLineOf } from '../../runtime/error-text.ts';
+import { firstLineOf, orElse } from '../../runtime/error-text.ts';
 import { type Job, type JobThread, type NewThread, resultOf } from '../../runtime/jobs.ts';
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import {
@@ -169,10 +169,16 @@ const takePlace = ({ db }: FileConnection, file: string, next: string): void => 
   moveAllPages(db);
   db.close();
   requireWhole(file);
-  // A crash leaves the old file or the new one, each of them whole.
-  renameSync(next, file);
-  // The log of the old file, which another process keeps there, would be laid over the new one.
-  removeLog(file);
+  // Its last close frees the blocks of a large file in 0.1 s, off the event loop.
+  const held = orElse(undefined, () => openSync(file, 'r'));
+  try {
+    // A crash leaves the old file or the new one, each of them whole.
+    renameSync(next, file);
+    // The log of the old file, which another process keeps there, would be laid over the new one.
+    removeLog(file);
+  } finally {
+    if (held !== undefined) close(held, () => undefined);
+  }
 };
 
 type Listeners = {
