@@ -13,7 +13,7 @@ export type LogBreak = {
   digest?: string | undefined;
 };
 
-export type AcknowledgedBreak = { actor: string; time: string; note: string };
+type AcknowledgedBreak = { actor: string; time: string; note: string };
 
 /** Plain data, because threads pass it on. `kept` are the first breaks of `count`. */
 export type BreaksMet<B extends LogBreak = LogBreak> = {

@@ -11,7 +11,6 @@ import type { Config } from '../shared/runtime/config.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import { resultOf } from '../shared/runtime/jobs.ts';
 import type { Logger } from '../shared/runtime/log.ts';
-
 import { breakKeyOf, type NamedBreaks } from './breaks.ts';
 import {
   type CheckResult,

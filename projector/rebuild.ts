@@ -151,7 +151,7 @@ const fillInThread = async (
 const MONEY_NAMED_MAX = 100;
 
 /** `inLog` is null where the log has no such payment. */
-export type MoneyDifferences = NonNullable<RebuildState['result']>['money'];
+type MoneyDifferences = NonNullable<RebuildState['result']>['money'];
 
 /** What a document says of money; sums in minor units. */
 const moneyOf = ({ merchantId, body }: DocumentRow): z.infer<typeof moneyShape> => {

@@ -28,7 +28,7 @@ const KEY_ID_CHARACTERS = 16;
 /** The log grows while a seal is computed. */
 export const SEAL_SLACK_EVENTS = 10_000;
 /** Events that may follow a sealed head. A seal that names no `eventsMax` sets no bound. */
-export const unsealedEventsMax = ({ eventsMax }: Pick<Seal, 'eventsMax'>): number =>
+const unsealedEventsMax = ({ eventsMax }: Pick<Seal, 'eventsMax'>): number =>
   eventsMax === undefined ? Number.POSITIVE_INFINITY : 2 * eventsMax + SEAL_SLACK_EVENTS;
 
 /** Wire format. Never change it: every existing seal would become invalid. */

@@ -101,7 +101,7 @@ const isSignedByStripe = (
 type Signer = { merchantId: string | undefined; secrets: readonly string[] };
 
 /** The payment of a notice, as the command API knows it and asks about it. */
-export type NoticedPayments = {
+type NoticedPayments = {
   provider: Pick<Provider, 'paymentOf'>;
   unresolved: {
     resolveInTurn(paymentId: string, budget: Budget): Promise<{ state: PaymentState } | undefined>;

@@ -142,7 +142,7 @@ export const optionalPositiveInteger = () => fromOne(z.number({ error: notPositi
 const { MAX_SAFE_INTEGER: COUNT_MAX } = Number;
 
 /** For numbers that are kept and that no later rule checks. */
-export const countableInteger = () =>
+const countableInteger = () =>
   positiveInteger()
     .refine((value) => value <= COUNT_MAX, `must be at most ${COUNT_MAX}`)
     .meta({ type: 'integer', minimum: 1, maximum: COUNT_MAX });

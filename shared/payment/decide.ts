@@ -248,7 +248,7 @@ const restOf = (authorized: Minor, captured: Minor): Minor | undefined =>
   captured === authorized ? undefined : minor(authorized - captured);
 
 /** One, or two for an approved sale. */
-export const outcomeEvents = (
+const outcomeEvents = (
   { currency, captureNow, authorizedAmount }: PaymentState,
   { kind, operationId, amount, waitsUntil }: Operation,
   command: RecordCommand,
@@ -293,7 +293,7 @@ export const personOf = (subject: string): string =>
     .trim();
 
 /** Records an operator's request, then the outcome as soon as another operator requests the same. */
-export const decideByHand = (
+const decideByHand = (
   state: PaymentState,
   operation: Operation,
   { outcome, evidence, withoutFence, actor, atMs }: ResolveCommand,
@@ -322,7 +322,7 @@ export const decideByHand = (
 };
 
 /** What the provider says of an operation that two operators resolved. */
-export const confirmOutcome = (
+const confirmOutcome = (
   { currency }: PaymentState,
   operation: Operation,
   command: ConfirmCommand,

@@ -19,7 +19,6 @@ import {
   text,
   utcTime,
 } from './fields.ts';
-
 import { type SealEvent, sealSchemas } from './seal-events.ts';
 import { type WebhookEvent, webhookSchemas } from './webhook-events.ts';
 

@@ -65,8 +65,7 @@ const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 const VERSION = '00';
 const NO_VERSION = 'ff';
 
-export const isSampled = ({ traceFlags }: SpanContext): boolean =>
-  (traceFlags & TraceFlags.SAMPLED) !== 0;
+const isSampled = ({ traceFlags }: SpanContext): boolean => (traceFlags & TraceFlags.SAMPLED) !== 0;
 
 /** Further parts of later versions are ignored. */
 export const parseTraceparent = (text: unknown): SpanContext | undefined => {

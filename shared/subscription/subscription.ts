@@ -27,7 +27,7 @@ export type Subscriber = {
 
 type SubscriptionState = 'starting' | 'running' | 'backing-off' | 'halted' | 'stopped';
 
-export type SubscriptionOptions = {
+type SubscriptionOptions = {
   store: Pick<EventStore, 'subscribe'>;
   subscriber: Subscriber;
   logger: Logger;

@@ -1,6 +1,5 @@
 /** gaps §8: a merchant set to unique references, within one process and over several. */
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
-
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { NewEvent } from '../../shared/event-store/port.ts';
 import { createIdentities } from '../../shared/http/idempotency.ts';

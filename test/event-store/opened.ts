@@ -42,7 +42,7 @@ export type EventStoreDriver = Driver & {
 };
 
 /** `start` is the end of the log before the test or its group, `run` a name that no other has. */
-export type OpenedStore = { store: EventStore; start: Position | null; run: string };
+type OpenedStore = { store: EventStore; start: Position | null; run: string };
 
 /**
  * Opens one store for the tests of the group, empty where the driver can make such a one, and hands it

@@ -48,7 +48,7 @@ const holdEndpoints = (folder: string): void => {
 };
 
 /** Opens a copy whose provider answers nothing, so that what is open stays open. */
-export const openQuietly = async (folder: string): Promise<InProcess> => {
+const openQuietly = async (folder: string): Promise<InProcess> => {
   holdEndpoints(folder);
   const provider = (own: Provider): Provider => ({
     ...own,

@@ -5,7 +5,7 @@
  */
 export type Difference = { names: RegExp; from: RegExp; to: string; reason: string };
 
-export const DIFFERENCES: readonly Difference[] = [
+const DIFFERENCES: readonly Difference[] = [
   {
     names: /^parked\/cli\/parked$/,
     from: /"since": "[^"]+"/g,

@@ -84,7 +84,7 @@ const actualRevision = (error: unknown): number => {
   return typeof actualVersion === 'bigint' ? Number(actualVersion) : -1;
 };
 
-export type BatchSender = ReturnType<typeof createSender>;
+type BatchSender = ReturnType<typeof createSender>;
 
 export function createAppender(send: BatchSender, streams: StreamReader, seen: Seen) {
   /** The server compares revisions only: an append at another hash was decided on another stream. */

@@ -77,7 +77,7 @@ export async function startWriter(
   return { openedAt, callRaw, call, close };
 }
 
-export type WriterThread = Awaited<ReturnType<typeof startWriter>>;
+type WriterThread = Awaited<ReturnType<typeof startWriter>>;
 
 // The memory must not fill while a disk does not respond.
 const WAITING_APPENDS_MAX = 10_000;

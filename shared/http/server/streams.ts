@@ -7,7 +7,7 @@ import { whenGone } from './shares.ts';
 
 export type TextSource = (signal: AbortSignal) => AsyncGenerator<string>;
 
-export type StreamLimits = {
+type StreamLimits = {
   openMax: number;
   /** Of one merchant: a stream has no end of its own. */
   ownMax: number;

@@ -14,7 +14,7 @@ import { createWriter, type Leases } from './writer.ts';
 
 const REBUILD = 'rebuild';
 
-export type GenerationOptions = {
+type GenerationOptions = {
   database: Database;
   served: Served;
   leases: Leases;

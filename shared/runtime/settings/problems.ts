@@ -13,7 +13,7 @@ import {
 } from './table.ts';
 
 /** `of`: the settings that it reads. Where one of them cannot be read itself, the problem may be none. */
-export type SettingProblem = { of: readonly string[]; line: string };
+type SettingProblem = { of: readonly string[]; line: string };
 
 type Setting = (typeof SETTING_NAMES)[number];
 
