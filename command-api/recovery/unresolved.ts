@@ -151,7 +151,7 @@ const waitsMsOf = ({ inFlight, nowMs }: AskDeps, { state }: LoadedPayment) => {
 
 /** Another client began the stream (gaps §29): no operation of ours is in it. */
 const isForeign = (error: unknown): boolean =>
-  error instanceof UnreadableStream && error.before.length === 0 && error.message.endsWith(FOREIGN);
+  error instanceof UnreadableStream && error.before.length === 0 && error.why === FOREIGN;
 
 const attempt = async (
   deps: UnresolvedDeps,

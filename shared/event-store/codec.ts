@@ -199,7 +199,8 @@ export function allReadable(events: readonly (RecordedEvent | UnreadableEvent)[]
     if (isReadable(event)) return event;
     const { stream, revision, unreadable } = event;
     const before = events.slice(0, at).filter(isReadable);
-    throw new UnreadableStream(`${stream}, revision ${revision}: ${unreadable}`, before);
+    const place = `${stream}, revision ${revision}`;
+    throw new UnreadableStream(`${place}: ${unreadable}`, before, unreadable);
   });
 }
 

@@ -38,9 +38,12 @@ export class UnreadableStream extends Error {
   override name = 'UnreadableStream';
   /** The events before the first that cannot be read or cannot follow. */
   readonly before: RecordedEvent[];
-  constructor(message: string, before: RecordedEvent[] = []) {
+  /** Of that event, or of the stream. */
+  readonly why: string | undefined;
+  constructor(message: string, before: RecordedEvent[] = [], why?: string) {
     super(message);
     this.before = before;
+    this.why = why;
   }
 }
 
@@ -51,11 +54,10 @@ export const asUnreadable = onError(UnreadableStream, (error) => error);
 export class StreamNotWhole extends UnreadableStream {
   override readonly code = 'STREAM_NOT_WHOLE';
   override name = 'StreamNotWhole';
-  readonly why: string;
+  declare readonly why: string;
   /** `what`: the stream or its payment. */
   constructor(what: string, why: string) {
-    super(`${what}: ${why}`);
-    this.why = why;
+    super(`${what}: ${why}`, [], why);
   }
 }
 

@@ -29,27 +29,35 @@ const OUTCOME_BY_TYPE: Record<string, CallOutcome> = {
   'deadline-exceeded': 'overdue',
 };
 // gRPC's codes: some paths of the client give no type.
-const OUTCOME_BY_CODE: Record<number, CallOutcome> = { 4: 'overdue', 7: 'refused', 16: 'refused' };
-// The code does not tell "no connection" from a lost one, so here alone a library's text decides.
+const PERMISSION_DENIED = 7;
+const UNAUTHENTICATED = 16;
+const OUTCOME_BY_CODE: Record<number, CallOutcome> = {
+  4: 'overdue',
+  [PERMISSION_DENIED]: 'refused',
+  [UNAUTHENTICATED]: 'refused',
+};
+
+type CallError = { type?: string; code?: number; message?: string };
+
+// Here and in TLS_ADVICE text alone tells. gRPC gives code 14 without metadata to a call without a connection, as to
+// one that lost it, and keeps of the cause its message (@grpc/grpc-js 1.14.7: load-balancer-pick-first, resolver-dns,
+// internal-channel, transport); the client throws a plain Error (@eventstore/db-client 6.2.1: discovery).
 const NO_CONNECTION =
-  /No connection established|ECONNREFUSED|Name resolution failed|Channel closed before call started|Failed to discover/;
+  /No connection established|Name resolution failed|Channel closed before call started|Failed to discover/;
 
 export function callOutcomeOf(error: unknown): CallOutcome {
   if (error instanceof Overdue) return 'overdue';
-  const { type, code, message } = error as { type?: string; code?: number; message?: string };
+  const { type, code, message } = error as CallError;
   if (NO_CONNECTION.test(message ?? '')) return 'not-sent';
   return OUTCOME_BY_TYPE[type ?? ''] ?? OUTCOME_BY_CODE[code ?? -1] ?? 'unknown';
 }
 
-const ADVICE: readonly (readonly [words: RegExp, advice: string])[] = [
-  [
-    /UNAUTHENTICATED/,
-    'the server knows no such user, or with another password: put both right in EVENTSTOREDB_URL',
-  ],
-  [
-    /PERMISSION_DENIED|Access ?Denied/i,
-    'the user lacks the right to read $all, or to append: `npm run eventstoredb:rights -- <user>` gives both (docs/eventstoredb.md)',
-  ],
+const UNKNOWN_USER =
+  'the server knows no such user, or with another password: put both right in EVENTSTOREDB_URL';
+const NO_RIGHT =
+  'the user lacks the right to read $all, or to append: `npm run eventstoredb:rights -- <user>` gives both (docs/eventstoredb.md)';
+
+const TLS_ADVICE: readonly (readonly [words: RegExp, advice: string])[] = [
   [
     /wrong version number/,
     'the server uses no TLS at this port: give it a certificate, or end EVENTSTOREDB_URL in ?tls=false',
@@ -64,17 +72,22 @@ const ADVICE: readonly (readonly [words: RegExp, advice: string])[] = [
   ],
 ];
 
+const adviceFor = ({ type, code, message = '' }: CallError): string | undefined => {
+  if (code === UNAUTHENTICATED) return UNKNOWN_USER;
+  if (type === 'access-denied' || code === PERMISSION_DENIED) return NO_RIGHT;
+  return TLS_ADVICE.find(([words]) => words.test(message))?.[1];
+};
+
 export function lineOf(error: unknown): string {
-  const { message = '', type } = error as { message?: string; type?: string };
+  const { message = '', type } = error as CallError;
   const own = (message.split('\n')[0] ?? '').slice(0, 200);
-  const advice = ADVICE.find(([words]) => words.test(message))?.[1];
-  return `event store: ${advice ?? (own === '' ? (type ?? 'an unknown error') : own)}`;
+  return `event store: ${adviceFor(error as CallError) ?? (own === '' ? (type ?? 'an unknown error') : own)}`;
 }
 
-/** The server knows the user: the client says the same of one that it does not know. */
+/** The server knows the user: the client gives the same type to one that it does not know. */
 export const isDenied = (error: unknown): boolean => {
-  const { type, message = '' } = error as { type?: string; message?: string };
-  return type === 'access-denied' && !message.includes('UNAUTHENTICATED');
+  const { type, code } = error as CallError;
+  return type === 'access-denied' && code !== UNAUTHENTICATED;
 };
 
 /** The port's error for a call that changed nothing; `stream`: what it read. */

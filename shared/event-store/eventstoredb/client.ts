@@ -33,9 +33,9 @@ export function addressOf(url: string) {
         return correct(EventStoreDBClient.connectionString(`${url}${joint}${keepAlive}`));
       } catch (error) {
         // The client's message repeats a part of the address, which holds a password.
-        const place = /position (\d+), expected (.+)\.$/.exec((error as Error).message);
-        const detail = place === null ? '' : `: at character ${place[1]} ${place[2]} is expected`;
-        throw new Error(`EVENTSTOREDB_URL cannot be read${detail}`);
+        const { location, expected } = error as { location?: [from: number]; expected?: string };
+        const detail = location && `: at character ${location[0]} ${expected} is expected`;
+        throw new Error(`EVENTSTOREDB_URL cannot be read${detail ?? ''}`);
       }
     },
   };
