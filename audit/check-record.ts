@@ -159,6 +159,8 @@ export const openCheckRecord = (document: KeyDocument, nowMs: () => number = Dat
       saving = saving.then(() => save(before, result, ranMs)).catch(() => undefined);
       await saving;
     },
+    /** Once each result so far is kept, or could not be. */
+    saved: () => saving,
   };
 };
 
@@ -168,26 +170,24 @@ export type VerificationNotes = {
   metrics: Pick<Metrics, 'logBroken' | 'chainLastOk' | 'chainBreaks'>;
 };
 
-/** Keeps what a verification of the whole log found, with a line of its first change. Never throws. */
-export const noteVerification = async (
-  { record, logger, metrics }: VerificationNotes,
-  breaks: NamedBreaks,
-  over: Faults['over'],
-): Promise<CheckResult> => {
-  const result = resultOfBreaks(breaks, over);
-  if (result.broken !== undefined) {
-    const { position, stream, revision, reason } = result.broken;
-    logger.error(
-      { position, stream, revision, reason },
-      'the event log is not as it was written: change nothing, and see docs/runbook.md, LOG_BROKEN',
-    );
-  }
-  const saved = record.note(result);
-  // A break that a signed manifest showed stands although the log's own chain is whole.
-  const isWhole = record.now().standing === undefined;
-  metrics.logBroken.set(isWhole ? 0 : 1);
-  if (isWhole) metrics.chainLastOk.set(Math.floor(Date.now() / 1000));
-  else metrics.chainBreaks.inc();
-  await saved;
-  return result;
-};
+/** Keeps what each verification of the whole log finds, with a line of its first change. Never throws. */
+export const noteVerifications =
+  ({ record, logger, metrics }: VerificationNotes) =>
+  async (breaks: NamedBreaks, over: Faults['over']): Promise<CheckResult> => {
+    const result = resultOfBreaks(breaks, over);
+    if (result.broken !== undefined) {
+      const { position, stream, revision, reason } = result.broken;
+      logger.error(
+        { position, stream, revision, reason },
+        'the event log is not as it was written: change nothing, and see docs/runbook.md, LOG_BROKEN',
+      );
+    }
+    const saved = record.note(result);
+    // A break that a signed manifest showed stands although the log's own chain is whole.
+    const isWhole = record.now().standing === undefined;
+    metrics.logBroken.set(isWhole ? 0 : 1);
+    if (isWhole) metrics.chainLastOk.set(Math.floor(Date.now() / 1000));
+    else metrics.chainBreaks.inc();
+    await saved;
+    return result;
+  };

@@ -18,10 +18,10 @@ export type AuditDeps = {
   /** The names of the provider that is set (ADR-0247); left out where unknown here. */
   providers?: readonly string[];
   /** Before the result of each verification of the whole log: what it named can be acknowledged. */
-  onVerified?: (breaks: NamedBreaks, over: number[]) => Promise<void>;
+  noteVerification?: (breaks: NamedBreaks, over: number[]) => Promise<unknown>;
   /** Of the key whose seals are trusted, in base64url; left out where this process has none. */
   sealingKey?: string | undefined;
-  keptHeads?: () => HeadFile | undefined;
+  keptHeads?: (() => HeadFile | undefined) | undefined;
 };
 
 export const asLines = { [NDJSON]: z.string() };

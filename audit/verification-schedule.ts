@@ -11,11 +11,9 @@ import type { Config } from '../shared/runtime/config.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import { resultOf } from '../shared/runtime/jobs.ts';
 import type { Logger } from '../shared/runtime/log.ts';
-import { breakKeyOf, type NamedBreaks } from './breaks.ts';
+import { breakKeyOf } from './breaks.ts';
 import {
-  type CheckResult,
-  type Faults,
-  noteVerification,
+  noteVerifications,
   openCheckRecord,
   parseCheckRecord,
   type VerificationNotes,
@@ -45,16 +43,10 @@ export const startVerification = (options: VerificationOptions) => {
   const { store, document, everyMs, mayRun, logger, metrics } = options;
   const { startTimer = startBackgroundTimer, nowMs = Date.now, lookMs = LOOK_MS } = options;
   const record = openCheckRecord(document, nowMs);
+  const noteVerification = noteVerifications({ record, logger, metrics });
   const stopping = new AbortController();
   let running: Promise<void> = Promise.resolve();
-  let noted: Promise<unknown> = Promise.resolve();
   let cancel = (): void => undefined;
-
-  const note = (breaks: NamedBreaks, over: Faults['over']): Promise<CheckResult> => {
-    const noting = noteVerification({ record, logger, metrics }, breaks, over);
-    noted = noting;
-    return noting;
-  };
 
   const run = async (): Promise<void> => {
     if (!mayRun()) return;
@@ -62,7 +54,7 @@ export const startVerification = (options: VerificationOptions) => {
       const { signal } = stopping;
       const { breaks, events } = (await resultOf(verifyLog(options, { signal }))) ?? {};
       if (breaks === undefined || events === undefined) return;
-      const { faults } = await note(breaks, [events, 0]);
+      const { faults } = await noteVerification(breaks, [events, 0]);
       if (faults.count === 0) logger.info({ events }, 'event log verified');
     } catch (error) {
       // A stop ends the check of the file.
@@ -106,7 +98,7 @@ export const startVerification = (options: VerificationOptions) => {
   return {
     status: record.now,
     /** The result of a verification on request. */
-    note: async (...found: Parameters<typeof note>): Promise<void> => void (await note(...found)),
+    noteVerification,
     /** Also by another process: false for a break that the last verification did not name. */
     hasNamed: async (broken: Parameters<typeof breakKeyOf>[0]): Promise<boolean> => {
       await record.load();
@@ -118,7 +110,7 @@ export const startVerification = (options: VerificationOptions) => {
       clearInterval(watch);
       await looking;
       await running;
-      await noted;
+      await record.saved();
       await document.close();
     },
   };

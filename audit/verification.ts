@@ -150,7 +150,7 @@ export const removedFor = async (
   return { breaks };
 };
 
-type VerifyDeps = RemovedDeps & Pick<AuditDeps, 'sealingKey' | 'keptHeads' | 'onVerified'>;
+type VerifyDeps = RemovedDeps & Pick<AuditDeps, 'sealingKey' | 'keptHeads' | 'noteVerification'>;
 
 /** Verifies the log up to its end at the call; undefined once `signal` aborts. Throws StoreUnavailable. */
 export async function* verifyLog(
@@ -195,7 +195,7 @@ export async function* verifyLog(
 }
 
 const tellOf = async (
-  { onVerified }: VerifyDeps,
+  { noteVerification }: VerifyDeps,
   breaks: LogBreaks,
   events: number,
   kept: KeptHeadFound | undefined,
@@ -205,5 +205,5 @@ const tellOf = async (
   // A head whose origin is not proved must not declare the log broken to all (gaps §25).
   if (isComparable && !kept.found && !isProven) return;
   // Only a verification against as late a head clears a difference from one.
-  await onVerified?.(breaks, [events, isProven ? Number(kept.position) || 1 : 0]);
+  await noteVerification?.(breaks, [events, isProven ? Number(kept.position) || 1 : 0]);
 };

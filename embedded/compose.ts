@@ -132,7 +132,7 @@ const registerApis = async (app: FastifyInstance, sides: Sides): Promise<void> =
     readModels,
     operationsMax: config.maxOperationsPerPayment,
     providers: config.provider.names,
-    onVerified: verification.note,
+    noteVerification: verification.noteVerification,
     sealingKey: sealer.publicKey,
     keptHeads: sealer.keptHeads,
   });

@@ -1,5 +1,5 @@
 /** `npm run start:query-api`: the GET routes and the audit routes as a process; any number may run. */
-import { noteVerification, openCheckRecord } from '../audit/check-record.ts';
+import { noteVerifications, openCheckRecord } from '../audit/check-record.ts';
 import { registerAuditApi } from '../audit/routes.ts';
 import { registerConsole } from '../console/routes.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
@@ -46,7 +46,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     store,
     readModels,
     operationsMax: config.maxOperationsPerPayment,
-    onVerified: async (...found) => void (await noteVerification(notes, ...found)),
+    noteVerification: noteVerifications(notes),
   });
   registerConsole(app, config.tokens.merchantClaims);
   registerHealth(app, {

@@ -127,6 +127,3 @@ export const writeHeadFile = async (place: HeadPlace, { sealed, last }: HeadFile
   hasHead(file, place.keyFile);
   await replacePrivateFile(file, `${JSON.stringify({ ...sealed, last })}\n`);
 };
-
-export const keptHeadsAt = (place: KeyPlace) => (): HeadFile | undefined =>
-  place.keepsHead ? readHeadFile(place) : undefined;

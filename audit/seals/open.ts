@@ -14,8 +14,8 @@ import {
   headFileOf,
   isNextKey,
   type KeyPlace,
-  keptHeadsAt,
   keyPlaceOf,
+  readHeadFile,
   readSealingKey,
   SEALING_KEY_NAME,
   takeNextKey,
@@ -44,7 +44,8 @@ type OpenSealer = {
 
 export type OpenedSealer = Sealer & {
   publicKey: string | undefined;
-  keptHeads(): HeadFile | undefined;
+  /** Left out where no head is kept, or no key is trusted. */
+  keptHeads?: () => HeadFile | undefined;
   /** Undefined where this process has no key. */
   signManifest?: (manifest: Manifest) => NonNullable<Manifest['signature']>;
   running?: RunningHash;
@@ -143,7 +144,8 @@ const checked = async (
   seals: readonly RecordedSeal[],
 ) => {
   const log = await logIdOf(store);
-  const [kept, headFile] = [keptHeadsAt(place)(), headFileOf(place)];
+  const kept = place.keepsHead ? readHeadFile(place) : undefined;
+  const headFile = headFileOf(place);
   await rejectUnsealed({ store, seals, log, publicKey, kept, headFile });
   return { log, seals };
 };
@@ -209,7 +211,6 @@ const openCarried = async (options: OpenSealer, place: KeyPlace) => {
 const noSealer: OpenedSealer = {
   last: () => undefined,
   publicKey: undefined,
-  keptHeads: () => undefined,
   seal: async () => undefined,
   overdue: async () => ({ sealSeconds: 0, headSeconds: 0 }),
   stop: async () => undefined,
@@ -240,7 +241,7 @@ export const openSealer = async (options: OpenSealer): Promise<OpenedSealer> => 
     ...startSealer({ ...sealing, eventsMax, everyMs }),
     signManifest: (manifest) => signatureOf(privateKey, manifest),
     publicKey: isTrusted ? own.publicKey : undefined,
-    keptHeads: keptHeadsAt(isTrusted ? place : { ...place, keepsHead: false }),
+    ...(isTrusted && place.keepsHead && { keptHeads: () => readHeadFile(place) }),
     ...('running' in opened && { running: opened.running }),
   };
 };

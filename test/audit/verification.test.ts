@@ -153,14 +153,14 @@ test('gaps §25: a break can be acknowledged that the last verification named, i
   expect(await running.hasNamed(CHANGED)).toBe(true);
   expect(await running.hasNamed(unreadable)).toBe(true);
   expect(await running.hasNamed({ ...CHANGED, revision: 9 })).toBe(false);
-  await running.note({ count: 0, named: [] }, [36, 0]);
+  await running.noteVerification({ count: 0, named: [] }, [36, 0]);
   expect(await running.hasNamed(CHANGED)).toBe(false);
   await running.stop();
 });
 
 test('with 0 nothing runs by itself, and what a person finds is noted all the same', async () => {
   const running = start(0);
-  running.note({ count: 1, named: [CHANGED] }, [36, 0]);
+  running.noteVerification({ count: 1, named: [CHANGED] }, [36, 0]);
   await until('noted', () => lines.length === 1);
   expect(lines[0]).toMatchObject({ level: 'error', fields: { reason: 'changed' } });
   expect(await running.gauge('payments_log_broken')).toBe(1);
@@ -170,7 +170,7 @@ test('with 0 nothing runs by itself, and what a person finds is noted all the sa
 
 test('what was noted is kept when a stop has ended', async () => {
   const running = start(0);
-  running.note({ count: 1, named: [CHANGED] }, [36, 0]);
+  running.noteVerification({ count: 1, named: [CHANGED] }, [36, 0]);
   await running.stop();
   const kept = await fileDocument(`${log.folder}/log-verification.json`).load();
   expect(kept?.text).toContain('payment-pay_3');
