@@ -8,16 +8,16 @@ const parkedPayment = z.object({
   since: time(),
 });
 
-const sum = () => z.int().min(0);
+const sum = z.int().min(0);
 
 export const moneyShape = z.object({
   merchantId: z.string(),
   currency: z.string(),
   status: z.string(),
-  amount: sum(),
-  authorizedAmount: sum(),
-  capturedAmount: sum(),
-  refundedAmount: sum(),
+  amount: sum,
+  authorizedAmount: sum,
+  capturedAmount: sum,
+  refundedAmount: sum,
   refundableAmount: z.int(),
 });
 
