@@ -16,7 +16,6 @@ import {
 import { parkedPayments } from '../shared/read-models/pages.ts';
 import type { ParkedPayment, ReadModelsReader } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
-import { orUntilLater } from '../shared/subscription/until-later.ts';
 import type { Projector } from './compose.ts';
 import {
   ParkedList,
@@ -116,15 +115,14 @@ export const PROJECTION_ROUTES = {
         headers: ['Retry-After'],
       },
     },
-    handle: ({ projector, streams }, { query }, reply) =>
-      orUntilLater(reply, async () => {
-        const accept = query.accept === 'true';
-        const begun = await begin((onProgress) => projector.rebuild({ accept, onProgress }));
-        const started = { status: 'started', progress: STATUS_PATH };
-        return streamOr(reply, streams, begun, () =>
-          sendJson(reply.code(202).header('location', STATUS_PATH), started),
-        );
-      }),
+    handle: async ({ projector, streams }, { query }, reply) => {
+      const accept = query.accept === 'true';
+      const begun = await begin((onProgress) => projector.rebuild({ accept, onProgress }));
+      const started = { status: 'started', progress: STATUS_PATH };
+      return streamOr(reply, streams, begun, () =>
+        sendJson(reply.code(202).header('location', STATUS_PATH), started),
+      );
+    },
   }),
   compareReadModels: route({
     request: { allMerchants: true },
@@ -134,11 +132,10 @@ export const PROJECTION_ROUTES = {
         content: { ...asJson(ReadModelsComparison), [EVENT_STREAM]: z.string() },
       },
     },
-    handle: ({ projector, streams }, _input, reply) =>
-      orUntilLater(reply, async () => {
-        const begun = await begin(projector.compareAll);
-        return streamOr(reply, streams, begun, async () => sendJson(reply, await begun.ended));
-      }),
+    handle: async ({ projector, streams }, _input, reply) => {
+      const begun = await begin(projector.compareAll);
+      return streamOr(reply, streams, begun, async () => sendJson(reply, await begun.ended));
+    },
   }),
 } satisfies Partial<RoutesOf<'projector', ProjectionDeps>>;
 
@@ -189,12 +186,10 @@ export const PARKED_ROUTES = {
       if (isSeen !== true)
         return reject(reply, 'PAYMENT_NOT_FOUND', ['no parked payment has this id']);
       reply.request.paymentId = paymentId;
-      return orUntilLater(reply, async () => {
-        const whole = await projector.retryParked(paymentId);
-        const parked = await findParked(deps, paymentId);
-        const stopped = parked && { at: parked.revision, reason: parked.reason };
-        return sendJson(reply, { paymentId, whole, ...stopped });
-      });
+      const whole = await projector.retryParked(paymentId);
+      const parked = await findParked(deps, paymentId);
+      const stopped = parked && { at: parked.revision, reason: parked.reason };
+      return sendJson(reply, { paymentId, whole, ...stopped });
     },
   }),
 } satisfies Partial<RoutesOf<'projector', ParkedDeps>>;

@@ -14,7 +14,6 @@ import { NDJSON } from '../shared/http/server/streams.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { onError } from '../shared/runtime/error-text.ts';
-import { orUntilLater } from '../shared/subscription/until-later.ts';
 import { messagesOf } from './batch.ts';
 import { RelayParkedList, RelayParkedRetries, RelayParkedRetry } from './contract.ts';
 import { RelayOff } from './errors.ts';
@@ -175,9 +174,9 @@ const UNTIL_LATER = {
   },
 } as const;
 
-/** 422 where no broker is set, 503 where this relay cannot send now. */
+/** 422 where no broker is set. */
 const ifRelaying = (reply: FastifyReply, respond: () => Promise<FastifyReply>) =>
-  orUntilLater(reply, respond).catch(
+  respond().catch(
     onError(RelayOff, ({ message }) => reject(reply, 'BUSINESS_RULE_VIOLATION', [message])),
   );
 

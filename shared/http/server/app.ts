@@ -20,7 +20,14 @@ import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { isTracing } from '../../runtime/tracing.ts';
 import type { Principal } from '../auth/principal.ts';
-import { helpLink, PAYMENT_FAILED, type PaymentOutcome, RETRY_LATER, reject } from '../errors.ts';
+import {
+  helpLink,
+  PAYMENT_FAILED,
+  type PaymentOutcome,
+  REJECTION_HEADER,
+  RETRY_LATER,
+  reject,
+} from '../errors.ts';
 import { soleHeader } from '../request.ts';
 import { watchRoutes } from './known-routes.ts';
 import {
@@ -161,6 +168,14 @@ const UNREADABLE = [
   'the events of this payment are not whole or cannot be read: nothing was carried out, and an operator has to look at it',
 ];
 
+/** By their codes, the errors of operators' commands that pass by themselves; without a text, their message is it. */
+const PASSING = new Map<string, string | undefined>([
+  ['STANDING_BY', 'this projector stands by, or is stopping; ask the one that follows the log'],
+  ['REBUILD_RUNNING', 'a rebuild is under way already; GET /ops/v1/projections says how far it is'],
+  ['COMPARISON_RUNNING', undefined],
+  ['RELAY_NOT_READY', undefined],
+]);
+
 const addFaults = (app: FastifyInstance, { log, metrics }: AppOptions): void => {
   app.decorate('logFault', ({ id: requestId, routeOptions }: FastifyRequest, error: unknown) => {
     log.error({ err: error, requestId, route: routeOptions.url }, 'fault');
@@ -172,6 +187,12 @@ const addFaults = (app: FastifyInstance, { log, metrics }: AppOptions): void => 
     }
     if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500)
       return reject(reply, 'INVALID_REQUEST', ['the body did not arrive whole']);
+    if (PASSING.has(error.code)) {
+      // The code tells apart the reasons under one error of the contract.
+      const headers = { 'retry-after': '5', [REJECTION_HEADER]: error.code };
+      const details = [PASSING.get(error.code) ?? error.message];
+      return reject(reply, 'SERVICE_UNAVAILABLE', details, headers);
+    }
     const { id: requestId, routeOptions } = request;
     if (error instanceof ControlNotWhole) {
       log.error({ requestId, route: routeOptions.url }, error.message);
