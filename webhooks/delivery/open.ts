@@ -12,8 +12,8 @@ import type { WebhookSecret } from '../signer.ts';
 import type { DeliveryStore } from '../store/port.ts';
 import { type Deliverer, type Leader, startDeliverer } from './deliverer.ts';
 import { deliver } from './follow-endpoints.ts';
-import type { SendDeps } from './send-item.ts';
-import { type CountedAttempt, deliverInThread } from './thread.ts';
+import { countAttempts, type SendDeps } from './send-item.ts';
+import { deliverInThread } from './thread.ts';
 
 /** Where that fails, the next failure of the endpoint tries again. */
 export const disableIn =
@@ -44,10 +44,7 @@ export const openDeliverer = async (options: {
 }): Promise<Deliverer> => {
   const { config, store, deliveries, secret, metrics, logger, leader, newThread } = options;
   const { allowedNetworks } = config.webhooks;
-  const onAttempt = ({ outcome, latencyMs }: CountedAttempt): void => {
-    metrics.webhookAttempts.inc({ outcome });
-    metrics.webhookSeconds.observe(latencyMs / 1000);
-  };
+  const onAttempt = countAttempts(metrics);
   const parts = { store, deliveries, disable: disableIn(store, logger), logger, onAttempt };
   const isHere = config.eventStoreDbUrl !== undefined;
   // In a process with a thread, the thread alone loads the client.

@@ -4,6 +4,7 @@ import type { EventStore } from '../../shared/event-store/port.ts';
 import type { StartTimer } from '../../shared/runtime/back-off.ts';
 import { createTurns } from '../../shared/runtime/fair-turns.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { during, SAME_TRACE_MS, sampledPlace, startSpan } from '../../shared/runtime/tracing.ts';
 import { type Endpoint, liveSecretNumbers } from '../endpoints/endpoints.ts';
 import { type Message, messageFor } from '../message.ts';
@@ -21,7 +22,7 @@ export type SendDeps = {
   secret: string;
   logger: Logger;
   disable(endpoint: Endpoint, reason: 'GONE' | 'UNREACHABLE'): Promise<void>;
-  onAttempt(attempt: Attempt): void;
+  onAttempt(attempt: CountedAttempt): void;
   nowMs(): number;
   startTimer: StartTimer;
   random(): number;
@@ -95,6 +96,16 @@ const attemptAt = (
   nextAt: nextAt === undefined ? null : new Date(nextAt).toISOString(),
   outcome,
 });
+
+export type CountedAttempt = Pick<Attempt, 'outcome' | 'latencyMs'>;
+
+/** For `onAttempt`. */
+export const countAttempts =
+  ({ webhookAttempts, webhookSeconds }: Metrics) =>
+  ({ outcome, latencyMs }: CountedAttempt): void => {
+    webhookAttempts.inc({ outcome });
+    webhookSeconds.observe(latencyMs / 1000);
+  };
 
 const record = (state: SendState, attempt: Attempt, { onAttempt }: SendDeps): void => {
   state.attempts.push(attempt);

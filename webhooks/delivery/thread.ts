@@ -16,7 +16,6 @@ import { countSpans, type SpanCounts, takeSpanCounts } from '../../shared/runtim
 import { addressKinds } from '../endpoints/addresses.ts';
 import { openDeliveries } from '../store/open.ts';
 import type { DeliveryStore } from '../store/port.ts';
-import type { Attempt } from './delivery-row.ts';
 import {
   type Delivering,
   deliver,
@@ -24,8 +23,7 @@ import {
   type EndpointsStatus,
   endpointsStatus,
 } from './follow-endpoints.ts';
-
-export type CountedAttempt = Pick<Attempt, 'outcome' | 'latencyMs'>;
+import type { CountedAttempt } from './send-item.ts';
 
 /** Holds a secret: never log it. */
 type ThreadArgs = {
