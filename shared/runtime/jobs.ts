@@ -119,6 +119,8 @@ type ThreadOptions = {
   name: string;
   workerData: object;
   memory: ResourceLimits;
+  /** No call and no job is under way any more. */
+  onIdle?(): void;
   /** `error` is a ThreadEnded. */
   onEnd?(error: Error): void;
 };
@@ -135,7 +137,10 @@ export const startThread = <H extends Functions>(module: URL, options: ThreadOpt
   const tell = (id: number, message: ToReader): void => {
     const read = readers.get(id);
     if ('result' in message || 'failure' in message) readers.delete(id);
-    if (readers.size === 0) worker.unref();
+    if (readers.size === 0) {
+      worker.unref();
+      options.onIdle?.();
+    }
     read?.(message);
   };
   const end = (why: string): void => {
@@ -211,18 +216,21 @@ export const createJobThread = (module: URL, priorityLoweredBy = 0): JobThread =
     await last?.end();
   };
 
-  const options = { name: 'the thread of this job', workerData: { priorityLoweredBy } };
+  const options: ThreadOptions = {
+    name: 'the thread of this job',
+    workerData: { priorityLoweredBy },
+    memory: MEMORY,
+    onIdle: () => {
+      clearTimeout(idle);
+      idle = setTimeout(() => started?.isIdle() && void end(), IDLE_MS).unref();
+    },
+  };
 
   return {
-    run: async function* (job, args, given) {
+    run: (job, args, given) => {
       clearTimeout(idle);
-      if (started?.isGone() !== false)
-        started = startThread(module, { ...options, memory: MEMORY });
-      try {
-        return yield* started.run(job.name, args, given);
-      } finally {
-        idle = setTimeout(() => started?.isIdle() && void end(), IDLE_MS).unref();
-      }
+      if (started?.isGone() !== false) started = startThread(module, options);
+      return started.run(job.name, args, given);
     },
     end,
   };
