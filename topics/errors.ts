@@ -6,6 +6,7 @@ export class RelayHalted extends Error {
 
 /** No broker is set, so the relay sends nothing and has parked nothing. */
 export class RelayOff extends Error {
+  readonly code = 'RELAY_OFF';
   override name = 'RelayOff';
 }
 

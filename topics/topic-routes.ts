@@ -2,7 +2,6 @@
  * Serves the topics (broker's bytes, one message a line) and the relay's parked payments, for all merchants.
  * Partition numbers count from the log's start, so a page that follows no earlier one walks the log first.
  */
-import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { followPaymentStates, type PaymentStates } from '../shared/event-store/payment-states.ts';
 import type { EventStore, LogEvent, Position } from '../shared/event-store/port.ts';
@@ -16,7 +15,6 @@ import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { onError } from '../shared/runtime/error-text.ts';
 import { messagesOf } from './batch.ts';
 import { RelayParkedList, RelayParkedRetries, RelayParkedRetry } from './contract.ts';
-import { RelayOff } from './errors.ts';
 import {
   type FeedMessage,
   PARTITIONS_DEFAULT,
@@ -174,12 +172,6 @@ const UNTIL_LATER = {
   },
 } as const;
 
-/** 422 where no broker is set. */
-const ifRelaying = (reply: FastifyReply, respond: () => Promise<FastifyReply>) =>
-  respond().catch(
-    onError(RelayOff, ({ message }) => reject(reply, 'BUSINESS_RULE_VIOLATION', [message])),
-  );
-
 const parkedIn = (notes: Awaited<ReturnType<Relay['parked']>>) =>
   Object.entries(notes)
     .map(([paymentId, parking]) => ({ paymentId, ...parking }))
@@ -192,13 +184,12 @@ export const RELAY_PARKED_ROUTES = {
   listRelayParked: parkedRoute({
     request: { allMerchants: true, query: NoParameters },
     responses: okJson(RelayParkedList),
-    handle: ({ relay }, _input, reply) =>
-      ifRelaying(reply, async () => {
-        const notes = await relay.parked();
-        const { state, error } = relay.status();
-        const count = Object.keys(notes).length;
-        return sendJson(reply, { state, error, count, parked: parkedIn(notes) });
-      }),
+    handle: async ({ relay }, _input, reply) => {
+      const notes = await relay.parked();
+      const { state, error } = relay.status();
+      const count = Object.keys(notes).length;
+      return sendJson(reply, { state, error, count, parked: parkedIn(notes) });
+    },
   }),
   retryRelayParked: parkedRoute({
     request: { allMerchants: true, paymentId: 'INVALID_PAYMENT_ID' },
@@ -207,14 +198,13 @@ export const RELAY_PARKED_ROUTES = {
       404: { description: 'The relay has not parked this payment.' },
       ...UNTIL_LATER,
     },
-    handle: ({ relay }, { paymentId }, reply) =>
-      ifRelaying(reply, async () => {
-        reply.request.paymentId = paymentId;
-        const [one] = await relay.retryParked(paymentId);
-        return one === undefined
-          ? reject(reply, 'PAYMENT_NOT_FOUND', ['the relay has not parked a payment with this id'])
-          : sendJson(reply, one);
-      }),
+    handle: async ({ relay }, { paymentId }, reply) => {
+      reply.request.paymentId = paymentId;
+      const [one] = await relay.retryParked(paymentId);
+      return one === undefined
+        ? reject(reply, 'PAYMENT_NOT_FOUND', ['the relay has not parked a payment with this id'])
+        : sendJson(reply, one);
+    },
   }),
   retryAllRelayParked: parkedRoute({
     request: { allMerchants: true },
@@ -225,12 +215,11 @@ export const RELAY_PARKED_ROUTES = {
       },
       ...UNTIL_LATER,
     },
-    handle: ({ relay }, _input, reply) =>
-      ifRelaying(reply, async () => {
-        const retried = await relay.retryParked();
-        const stillParked = retried.filter(({ sent }) => !sent).length;
-        const left = Object.keys(await relay.parked()).length - stillParked;
-        return sendJson(reply, { retried, left: Math.max(0, left) });
-      }),
+    handle: async ({ relay }, _input, reply) => {
+      const retried = await relay.retryParked();
+      const stillParked = retried.filter(({ sent }) => !sent).length;
+      const left = Object.keys(await relay.parked()).length - stillParked;
+      return sendJson(reply, { retried, left: Math.max(0, left) });
+    },
   }),
 } satisfies Partial<RoutesOf<'projector', RelayParkedDeps>>;

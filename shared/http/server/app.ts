@@ -193,6 +193,8 @@ const addFaults = (app: FastifyInstance, { log, metrics }: AppOptions): void => 
       const details = [PASSING.get(error.code) ?? error.message];
       return reject(reply, 'SERVICE_UNAVAILABLE', details, headers);
     }
+    if (error.code === 'RELAY_OFF')
+      return reject(reply, 'BUSINESS_RULE_VIOLATION', [error.message]);
     const { id: requestId, routeOptions } = request;
     if (error instanceof ControlNotWhole) {
       log.error({ requestId, route: routeOptions.url }, error.message);
