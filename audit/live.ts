@@ -8,7 +8,7 @@ import { inTurn, whenGone } from '../shared/http/server/shares.ts';
 import { EVENT_STREAM, serverSent } from '../shared/http/server/streams.ts';
 import type { AuditDeps } from './deps.ts';
 import type { PastArgs } from './log.ts';
-import { type MerchantDocuments, merchantCalls } from './merchants.ts';
+import type { MerchantDocuments } from './merchants.ts';
 import { NO_LAST_ID, NO_POSITION_NOR_NOW, rejectPlace, startOf } from './parameters.ts';
 
 export const RETRY = 'retry: 1000\n\n';
@@ -35,8 +35,9 @@ async function* untilExpiry(
   if (expired.aborted) yield serverSent(TOKEN_EXPIRED, {});
 }
 
-type LiveDeps = Pick<AuditDeps, 'store' | 'streams' | 'merchants'> &
-  Parameters<typeof merchantCalls>[0];
+type LiveDeps = Pick<AuditDeps, 'store' | 'streams' | 'merchants'> & {
+  readModels: MerchantDocuments;
+};
 
 type Requested<A extends Pick<PastArgs, 'only'>> = {
   principal: Principal;
@@ -103,7 +104,8 @@ export const sendLive = async <A extends Pick<PastArgs, 'only'>>(
     yield begin;
     if (end !== null && after !== end) {
       const args = { ...requested.args, after, end };
-      yield* scanLog(store, past, args, { calls: merchantCalls(deps), signal });
+      const calls = { getAny: deps.readModels.getAny };
+      yield* scanLog(store, past, args, { calls, signal });
     }
     leave();
     yield* liveTexts(deps, requested, end, signal);

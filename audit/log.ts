@@ -20,27 +20,27 @@ import { breakOfForm } from './breaks.ts';
 import type { AuditBreak } from './contract.ts';
 import { breakLine, type ExportTotals, startLines } from './export-lines.ts';
 import { auditEvent } from './history.ts';
-import { createMerchantLookup, type MerchantDocuments, merchantCalls } from './merchants.ts';
+import { createMerchantLookup, type MerchantDocuments } from './merchants.ts';
 import { type LogParameters, startOf } from './parameters.ts';
 
 type Args = { requested: LogRequest; only: string | undefined };
 
-type Deps = { store: LogReader } & Parameters<typeof merchantCalls>[0];
+type Deps = { store: LogReader; readModels: MerchantDocuments };
 
 /** Characters handed over at once: each time costs the reader a message. */
 const TEXT_MIN = 64 * 1024;
 
 /** The lines of an export, many in each text. Throws StoreUnavailable. */
 export const exportTexts = (
-  deps: Deps,
+  { store, readModels }: Deps,
   args: Args,
   signal?: AbortSignal,
 ): AsyncGenerator<string, ExportTotals> =>
-  scanLog(deps.store, exportLog, args, { calls: merchantCalls(deps), signal });
+  scanLog(store, exportLog, args, { calls: { getAny: readModels.getAny }, signal });
 
 /** The JSON text of a page. Throws RangeError for a wrong `from`, and StoreUnavailable. */
-export const pageText = (deps: Deps, args: Args): Promise<string> =>
-  resultOf(scanLog(deps.store, readLogPage, args, { calls: merchantCalls(deps) }));
+export const pageText = ({ store, readModels }: Deps, args: Args): Promise<string> =>
+  resultOf(scanLog(store, readLogPage, args, { calls: { getAny: readModels.getAny } }));
 
 export type LogRequest = z.output<typeof LogParameters>;
 

@@ -3,10 +3,8 @@ import { formsLeft, hashOf } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import type { EventStore, LogEvent, StoredForm } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/events.ts';
-import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
-import { onError } from '../shared/runtime/error-text.ts';
 
 type Placed = { stream: string; revision: number };
 
@@ -28,8 +26,12 @@ const merchantInForm = (form: StoredForm): string | undefined =>
 
 export type MerchantDocuments = Pick<ReadModelsReader, 'getAny'>;
 
-const documentIn = (readModels: MerchantDocuments, paymentId: string) =>
-  readModels.getAny(paymentId).catch(onError(ReadModelsUnavailable, () => undefined));
+/** By the error's code: a job asks another thread, on the way from which an error loses its class. */
+const documentIn = ({ getAny }: MerchantDocuments, paymentId: string) =>
+  getAny(paymentId).catch((error: unknown) => {
+    if (Object(error).code !== 'READ_MODELS_UNAVAILABLE') throw error;
+    return undefined;
+  });
 
 export const createMerchantLookup = (
   store: Pick<EventStore, 'stored'>,
@@ -68,8 +70,3 @@ export const createMerchantLookup = (
     ofForm: (form) => merchantOf(form, () => merchantInForm(form)),
   };
 };
-
-/** A job looks merchants up outside its thread, on the way to which errors lose their class. */
-export const merchantCalls = ({ readModels }: { readModels: MerchantDocuments }) => ({
-  getAny: (paymentId: string) => documentIn(readModels, paymentId),
-});

@@ -8,7 +8,7 @@ import type { AuditVerification } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import type { History } from './history.ts';
 import { type Manifest, NOT_GOOD } from './manifest.ts';
-import { createMerchantLookup, type MerchantDocuments, merchantCalls } from './merchants.ts';
+import { createMerchantLookup, type MerchantDocuments } from './merchants.ts';
 import { type RemovalDeps, type RemovedStreams, removedStreams } from './removed-streams.ts';
 import type { SealsAgainst } from './seals/seals.ts';
 import { type LogProgress, type LogWalked, walkLog } from './verify-log.ts';
@@ -165,7 +165,7 @@ export async function* verifyLog(
   const kept = isWhole ? deps.keptHeads?.() : undefined;
   const seals = { log: logId, publicKey, kept };
   const args: AuditVerifyArgs = { end: await store.end(), only, logId, known, seals };
-  const given = { calls: merchantCalls(deps), signal };
+  const given = { calls: { getAny: deps.readModels.getAny }, signal };
   const walked = yield* scanLog(store, verifyWithHead, args, given);
   if (walked === undefined) return undefined;
   const { events, last, breaks: met, keptHead: found, seals: sealed } = walked;
