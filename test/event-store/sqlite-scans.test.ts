@@ -10,7 +10,7 @@ import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../../shared/event-store/sqlite/event-store.ts';
-import { resultOf } from '../../shared/runtime/jobs.ts';
+import { type JobThread, type NewThread, resultOf } from '../../shared/runtime/jobs.ts';
 import { untilBesideTheLoop } from '../support/beside-the-loop.ts';
 import { appendLives } from '../support/many-payments.ts';
 import { noReadModels } from '../support/tampering.ts';
@@ -27,8 +27,21 @@ describe('scans of a SQLite log', () => {
   const folder = temporaryFolder();
   const file = join(folder.path, 'events.sqlite');
   let store: SqliteEventStore;
+  let thread: JobThread;
+  let begun = Promise.withResolvers<void>();
+  const opening: NewThread = (...lowered) => {
+    thread = newThread(...lowered);
+    const { run, end } = thread;
+    return {
+      run: (...scan) => {
+        begun.resolve();
+        return run(...scan);
+      },
+      end,
+    };
+  };
   beforeAll(async () => {
-    store = await openSqliteEventStore({ file, newThread });
+    store = await openSqliteEventStore({ file, newThread: opening });
     const ids = Array.from({ length: PAYMENTS }, (_, n) => `pay_${n}`);
     await appendLives(store, ids);
   });
@@ -69,6 +82,18 @@ describe('scans of a SQLite log', () => {
   test('see what was appended before they began', async () => {
     await appendLives(store, ['pay_late']);
     expect(await verify()).toMatchObject({ events: EVENTS + 6 });
+  });
+
+  test.each([
+    ['a verification', () => verify()],
+    ['an export', () => linesOf(exported())],
+  ])('%s whose thread dies fails, and the next one has another thread', async (_, scan) => {
+    begun = Promise.withResolvers();
+    const failed = expect(scan()).rejects.toThrow(StoreUnavailable);
+    await begun.promise;
+    await thread.end();
+    await failed;
+    await scan();
   });
 
   test('a verification that is stopped has no result, and a cancelled export fails', async () => {

@@ -70,12 +70,8 @@ const open = async ({
     const { merchant = '*', scope = 'ops:admin', accept } = asking;
     const bearer = await signToken({ merchant_id: merchant, sub: 'jane', scope });
     const headers = { authorization: `Bearer ${bearer}`, ...(accept && { accept }) };
-    const {
-      statusCode: status,
-      headers: received,
-      body,
-    } = await app.inject({ method, url, headers });
-    return { status, headers: received, body };
+    const response = await app.inject({ method, url, headers });
+    return { status: response.statusCode, headers: response.headers, body: response.body };
   };
   const projection = async () => JSON.parse((await ask('GET', PLACE)).body).projections[0];
   return { app, ask, projection, projector, metrics, store, readModels };
@@ -95,6 +91,13 @@ const heldSum = () => {
     },
   });
   return { summing, held, wrap };
+};
+
+type Asked = { status: number; headers: Record<string, unknown>; body: string };
+const rejectionIn = ({ status, headers, body }: Asked): unknown[] => {
+  const { error, details } = JSON.parse(body);
+  expect([status, headers['retry-after'], error]).toEqual([503, '5', 'SERVICE_UNAVAILABLE']);
+  return [headers[REJECTION_HEADER], ...details];
 };
 
 const LIVE = { accept: 'text/event-stream' };
@@ -196,12 +199,8 @@ describe('POST /ops/v1/projections/rebuild', () => {
     const first = ask('POST', `${PLACE}/rebuild`, LIVE);
     await summing.promise;
     const second = await ask('POST', `${PLACE}/rebuild`);
-    expect([second.status, second.headers['retry-after']]).toEqual([503, '5']);
-    expect(second.headers[REJECTION_HEADER]).toBe('REBUILD_RUNNING');
-    expect(JSON.parse(second.body)).toMatchObject({
-      error: 'SERVICE_UNAVAILABLE',
-      details: ['a rebuild is under way already; GET /ops/v1/projections says how far it is'],
-    });
+    const why = 'a rebuild is under way already; GET /ops/v1/projections says how far it is';
+    expect(rejectionIn(second)).toEqual(['REBUILD_RUNNING', why]);
     held.resolve();
     expect(eventsIn((await first).body).at(-1)?.name).toBe('result');
     expect((await ask('POST', `${PLACE}/rebuild`)).status).toBe(202);
@@ -236,14 +235,9 @@ describe('POST /ops/v1/projections/rebuild', () => {
       readModels: (own) => ({ ...own, lease: async () => false, parked: async () => [parked] }),
     });
     await until('it stands by', () => projector.status().state === 'standing-by');
-    for (const path of [`${PLACE}/rebuild`, '/ops/v1/parked/pay_1/retry']) {
-      const refused = await ask('POST', path);
-      expect(refused.headers[REJECTION_HEADER]).toBe('STANDING_BY');
-      expect([refused.status, JSON.parse(refused.body).details]).toEqual([
-        503,
-        ['this projector stands by, or is stopping; ask the one that follows the log'],
-      ]);
-    }
+    const why = 'this projector stands by, or is stopping; ask the one that follows the log';
+    for (const path of [`${PLACE}/rebuild`, '/ops/v1/parked/pay_1/retry'])
+      expect(rejectionIn(await ask('POST', path))).toEqual(['STANDING_BY', why]);
     expect(await projection()).toMatchObject({ state: 'standing-by', rebuild: null });
   });
 
@@ -306,11 +300,8 @@ describe('POST /ops/v1/projections/compare', () => {
     const first = ask('POST', `${PLACE}/compare`);
     await begun.promise;
     const second = await ask('POST', `${PLACE}/compare`);
-    expect(second.headers[REJECTION_HEADER]).toBe('COMPARISON_RUNNING');
-    expect([second.status, JSON.parse(second.body).details]).toEqual([
-      503,
-      ['the read models are being compared already; try again when that has ended'],
-    ]);
+    const why = 'the read models are being compared already; try again when that has ended';
+    expect(rejectionIn(second)).toEqual(['COMPARISON_RUNNING', why]);
     held.resolve();
     expect((await first).status).toBe(200);
   });

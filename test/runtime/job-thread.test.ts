@@ -76,13 +76,25 @@ test('a job gets no further ahead than its reader takes', async () => {
   await steps.return(undefined);
 });
 
-test('a thread that dies fails its jobs and no other: the next one has a new thread', async () => {
-  const beside = resultOf(run({ count: 0, ending: 'wait' }));
-  const dying = resultOf(run({ count: 2, ending: 'die' }));
-  await expect(dying).rejects.toMatchObject({ name: 'ThreadEnded' });
-  await expect(beside).rejects.toMatchObject({ name: 'ThreadEnded' });
-  expect(await resultOf(run({ count: 4 }))).toBe(4);
-});
+test.each<[when: string, args: TestJob, taken: number]>([
+  ['as a job begins', { count: 0, ending: 'wait' }, 0],
+  ['between two values', { count: 100 }, 1],
+  ['after the last value', { count: 2, ending: 'wait' }, 2],
+  ['while a job waits for a call', { count: 2, ending: 'hang' }, 2],
+  ['by itself', { count: 2, ending: 'die' }, 0],
+])(
+  'a thread that dies %s fails its jobs and no other: the next one has a new thread',
+  async (_, args, taken) => {
+    const steps = run(args);
+    for (let n = 0; n < taken; n += 1) await steps.next();
+    const both = [steps, run({ count: 0, ending: 'wait' })].map(async (job) =>
+      expect(resultOf(job)).rejects.toMatchObject({ name: 'ThreadEnded' }),
+    );
+    if (args.ending !== 'die') await thread.end();
+    await Promise.all(both);
+    expect(await resultOf(run({ count: 4 }))).toBe(4);
+  },
+);
 
 const onLinux = process.platform === 'linux' ? test : test.skip;
 onLinux('a thread in the background has a lower priority than those of requests', async () => {
