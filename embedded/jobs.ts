@@ -1,7 +1,7 @@
-/** Every job that runs in a thread; this module is what the threads start with. */
-import { commandLogJobs } from '../command-api/jobs.ts';
-import { projectorJobs, projectorLogJobs } from '../projector/jobs.ts';
-import { queryJobs, queryLogJobs } from '../query-api/jobs.ts';
+/**
+ * Every job that runs in a thread, by its name; this module is what the threads start with. Each is loaded when it
+ * first runs, so that a thread holds few modules.
+ */
 import type { LogJob } from '../shared/event-store/port.ts';
 import {
   createJobThread,
@@ -10,7 +10,25 @@ import {
   serveJobs,
 } from '../shared/runtime/jobs.ts';
 
-const LOG_JOBS = { ...commandLogJobs, ...projectorLogJobs, ...queryLogJobs };
+const LOG_JOBS = {
+  verifyWithHead: async () => (await import('../audit/verification.ts')).verifyWithHead,
+  exportLog: async () => (await import('../audit/log.ts')).exportLog,
+  readLogPage: async () => (await import('../audit/log.ts')).readLogPage,
+  pastEvents: async () => (await import('../audit/log.ts')).pastEvents,
+  pastMessages: async () => (await import('../query-api/past-messages.ts')).pastMessages,
+  fillGeneration: async () => (await import('../projector/rebuild.ts')).fillGeneration,
+  compareFile: async () => (await import('../projector/compare.ts')).compareFile,
+  reconcileLog: async () =>
+    (await import('../command-api/back-office/reconcile/reconcile.ts')).reconcileLog,
+};
+
+const OTHER_JOBS = {
+  searchFile: async () => (await import('../shared/read-models/sqlite/file-jobs.ts')).searchFile,
+  checksumFile: async () =>
+    (await import('../shared/read-models/sqlite/file-jobs.ts')).checksumFile,
+  moveLog: async () => (await import('../shared/read-models/sqlite/file-jobs.ts')).moveLog,
+  deliverWebhooks: async () => (await import('../webhooks/delivery/thread.ts')).deliverWebhooks,
+};
 
 type LoadLogJob = () => Promise<LogJob<never, unknown, unknown, never>>;
 
@@ -23,4 +41,4 @@ const overLogs = (jobs: Record<string, LoadLogJob>): JobList => {
 export const newThread: NewThread = (priorityLoweredBy) =>
   createJobThread(new URL(import.meta.url), priorityLoweredBy);
 
-serveJobs({ ...overLogs(LOG_JOBS), ...projectorJobs, ...queryJobs });
+serveJobs({ ...overLogs(LOG_JOBS), ...OTHER_JOBS });
