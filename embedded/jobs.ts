@@ -22,14 +22,6 @@ const LOG_JOBS = {
     (await import('../command-api/back-office/reconcile/reconcile.ts')).reconcileLog,
 };
 
-const OTHER_JOBS = {
-  searchFile: async () => (await import('../shared/read-models/sqlite/file-jobs.ts')).searchFile,
-  checksumFile: async () =>
-    (await import('../shared/read-models/sqlite/file-jobs.ts')).checksumFile,
-  moveLog: async () => (await import('../shared/read-models/sqlite/file-jobs.ts')).moveLog,
-  deliverWebhooks: async () => (await import('../webhooks/delivery/thread.ts')).deliverWebhooks,
-};
-
 type LoadLogJob = () => Promise<LogJob<never, unknown, unknown, never>>;
 
 const overLogs = (jobs: Record<string, LoadLogJob>): JobList => {
@@ -41,4 +33,11 @@ const overLogs = (jobs: Record<string, LoadLogJob>): JobList => {
 export const newThread: NewThread = (priorityLoweredBy) =>
   createJobThread(new URL(import.meta.url), priorityLoweredBy);
 
-serveJobs({ ...overLogs(LOG_JOBS), ...OTHER_JOBS });
+serveJobs({
+  ...overLogs(LOG_JOBS),
+  searchFile: async () => (await import('../shared/read-models/sqlite/file-jobs.ts')).searchFile,
+  checksumFile: async () =>
+    (await import('../shared/read-models/sqlite/file-jobs.ts')).checksumFile,
+  moveLog: async () => (await import('../shared/read-models/sqlite/file-jobs.ts')).moveLog,
+  deliverWebhooks: async () => (await import('../webhooks/delivery/thread.ts')).deliverWebhooks,
+});

@@ -29,13 +29,9 @@ const OUTCOME_BY_TYPE: Record<string, CallOutcome> = {
   'deadline-exceeded': 'overdue',
 };
 // gRPC's codes: some paths of the client give no type.
+const OUTCOME_BY_CODE: Record<number, CallOutcome> = { 4: 'overdue', 7: 'refused', 16: 'refused' };
 const PERMISSION_DENIED = 7;
 const UNAUTHENTICATED = 16;
-const OUTCOME_BY_CODE: Record<number, CallOutcome> = {
-  4: 'overdue',
-  [PERMISSION_DENIED]: 'refused',
-  [UNAUTHENTICATED]: 'refused',
-};
 
 type CallError = { type?: string; code?: number; message?: string };
 
