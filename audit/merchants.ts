@@ -6,14 +6,6 @@ import { paymentOf } from '../shared/payment/events.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 
-type Placed = { stream: string; revision: number };
-
-export type MerchantLookup = {
-  /** Undefined for an event of no payment, or of one whose first event cannot be read. */
-  of(event: LogEvent): Promise<string | undefined>;
-  ofForm(form: StoredForm): Promise<string | undefined>;
-};
-
 const STREAMS_KNOWN_MAX = 50_000;
 
 const merchantIn = (event: LogEvent): string | undefined =>
@@ -36,7 +28,7 @@ const documentIn = ({ getAny }: MerchantDocuments, paymentId: string) =>
 export const createMerchantLookup = (
   store: Pick<EventStore, 'stored'>,
   readModels: MerchantDocuments,
-): MerchantLookup => {
+) => {
   const known = createBoundedMap<string>(STREAMS_KNOWN_MAX);
 
   const keep = (stream: string, merchantId: string | undefined): string | undefined => {
@@ -54,7 +46,7 @@ export const createMerchantLookup = (
     (await documentIn(readModels, paymentId))?.merchantId;
 
   const merchantOf = async (
-    { stream, revision }: Placed,
+    { stream, revision }: Pick<StoredForm, 'stream' | 'revision'>,
     here: () => string | undefined,
   ): Promise<string | undefined> => {
     const paymentId = paymentOf(stream);
@@ -66,7 +58,9 @@ export const createMerchantLookup = (
   };
 
   return {
-    of: (event) => merchantOf(event, () => merchantIn(event)),
-    ofForm: (form) => merchantOf(form, () => merchantInForm(form)),
+    /** Undefined for an event of no payment, or of one whose first event cannot be read. */
+    of: (event: LogEvent) => merchantOf(event, () => merchantIn(event)),
+    ofForm: (form: StoredForm) => merchantOf(form, () => merchantInForm(form)),
   };
 };
+export type MerchantLookup = ReturnType<typeof createMerchantLookup>;

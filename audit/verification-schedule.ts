@@ -28,6 +28,7 @@ const LOOK_MS = 30_000;
 type VerificationOptions = Parameters<typeof verifyLog>[0] & {
   document: KeyDocument;
   everyMs: number;
+  /** False where another process has the projector's lease, which decides who verifies. */
   mayRun(): boolean;
   /** Of the read models; it is not waited for. */
   compare?(): void;
@@ -117,15 +118,9 @@ export const startVerification = (options: VerificationOptions) => {
 };
 export type ScheduledVerification = ReturnType<typeof startVerification>;
 
-type OpenVerification = Pick<
-  VerificationOptions,
-  'store' | 'readModels' | 'sealingKey' | 'keptHeads' | 'logger' | 'metrics'
-> & {
+type OpenVerification = Omit<VerificationOptions, 'document' | 'everyMs'> & {
   config: Pick<Config, 'mongoUrl' | 'verifyEveryMs'>;
   fileOf(name: string): string;
-  compare(): void;
-  /** False where another process has the projector's lease, which decides who verifies. */
-  mayRun(): boolean;
 };
 
 export const openVerification = async ({

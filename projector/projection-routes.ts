@@ -58,8 +58,6 @@ const statusOf = async (projector: ProjectionDeps['projector']) => {
 };
 
 /** Long work that has begun, and its progress as server-sent events until its result. */
-type Begun = { ended: Promise<object>; source: TextSource };
-
 const begin = async (run: (onProgress: (progress: object) => void) => Promise<object>) => {
   const steps = new PassThrough({ objectMode: true, highWaterMark: 1 });
   const ended = run((progress) => {
@@ -85,11 +83,11 @@ const begin = async (run: (onProgress: (progress: object) => void) => Promise<ob
 const streamOr = (
   reply: FastifyReply,
   streams: Streams,
-  begun: Begun,
+  source: TextSource,
   otherwise: () => FastifyReply | Promise<FastifyReply>,
 ): FastifyReply | Promise<FastifyReply> =>
   accepts(reply, EVENT_STREAM) && streams.take(reply)
-    ? streams.send(reply, EVENT_STREAM, begun.source)
+    ? streams.send(reply, EVENT_STREAM, source)
     : otherwise();
 
 const route = routeWith<ProjectionDeps>();
@@ -117,9 +115,9 @@ export const PROJECTION_ROUTES = {
     },
     handle: async ({ projector, streams }, { query }, reply) => {
       const accept = query.accept === 'true';
-      const begun = await begin((onProgress) => projector.rebuild({ accept, onProgress }));
+      const { source } = await begin((onProgress) => projector.rebuild({ accept, onProgress }));
       const started = { status: 'started', progress: STATUS_PATH };
-      return streamOr(reply, streams, begun, () =>
+      return streamOr(reply, streams, source, () =>
         sendJson(reply.code(202).header('location', STATUS_PATH), started),
       );
     },
@@ -133,8 +131,8 @@ export const PROJECTION_ROUTES = {
       },
     },
     handle: async ({ projector, streams }, _input, reply) => {
-      const begun = await begin(projector.compareAll);
-      return streamOr(reply, streams, begun, async () => sendJson(reply, await begun.ended));
+      const { source, ended } = await begin(projector.compareAll);
+      return streamOr(reply, streams, source, async () => sendJson(reply, await ended));
     },
   }),
 } satisfies Partial<RoutesOf<'projector', ProjectionDeps>>;

@@ -17,16 +17,11 @@ export type KeyDocument = {
 
 const stored = z.object({ version: z.int().min(1), text: z.string() });
 
-const isMissing = (error: unknown): boolean => Object(error).code === 'ENOENT';
-
 const readStored = async (file: string): Promise<z.infer<typeof stored> | undefined> => {
-  let content: string;
-  try {
-    content = await readFile(file, 'utf8');
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
+  const content = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
+  if (content === undefined) return undefined;
   try {
     return stored.parse(JSON.parse(content));
   } catch {

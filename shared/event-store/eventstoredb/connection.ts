@@ -9,15 +9,13 @@ const RETRY_AFTER_MS = 100;
 // Clients with equal options share a connection, so each has others.
 const CLIENTS_MAX = 8;
 
-type EventStoreDbLogger = {
-  debug(details: object, message: string): void;
-  warn(details: object, message: string): void;
-};
-
 export type EventStoreDbOptions = {
   /** `esdb://[user:password@]host:port[,host:port…][?tls=false&…]`, or `esdb+discover://…`. */
   url: string;
-  logger: EventStoreDbLogger;
+  logger: {
+    debug(details: object, message: string): void;
+    warn(details: object, message: string): void;
+  };
   /** With repeats: 5 s. */
   callTimeoutMs?: number;
   /** A subscription silent for so long is compared with the log: 10 s. */

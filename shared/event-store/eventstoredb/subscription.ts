@@ -5,6 +5,7 @@ import { type BackOff, backOffMs, pause } from '../../runtime/back-off.ts';
 import { slicesOf } from '../../runtime/scheduling.ts';
 import type { LogEvent, Position, SubscriptionItem } from '../port.ts';
 import { callOutcomeOf, lineOf, type Refusals } from './call-outcome.ts';
+import type { EventStoreDbOptions } from './connection.ts';
 import type { ReadCall } from './read-call.ts';
 import type { ReadResponse } from './read-messages.ts';
 import {
@@ -37,10 +38,7 @@ type Subscribing = {
   confirmMsMax: number;
   silenceMsMax: number;
   backOff?: BackOff | undefined;
-  logger: {
-    debug(details: object, message: string): void;
-    warn(details: object, message: string): void;
-  };
+  logger: EventStoreDbOptions['logger'];
   onRemoval(stream: string): void;
   /** May read the event's stream: throws when the store does not answer. */
   decode(event: ServerEvent): LogEvent | Promise<LogEvent>;

@@ -77,8 +77,6 @@ export async function startWriter(
   return { openedAt, callRaw, call, close };
 }
 
-type WriterThread = Awaited<ReturnType<typeof startWriter>>;
-
 // The memory must not fill while a disk does not respond.
 const WAITING_APPENDS_MAX = 10_000;
 
@@ -102,7 +100,7 @@ const jobOf = ({ stream, expected, encoded }: Waiting): AppendJob => {
 
 /** All appends of a turn, or since the last group, become one transaction with one fsync. */
 export function groupCommit(
-  { callRaw }: WriterThread,
+  { callRaw }: Awaited<ReturnType<typeof startWriter>>,
   tail: LiveTail,
   { logger, onCommit }: { logger?: Logger; onCommit?: () => void },
 ) {

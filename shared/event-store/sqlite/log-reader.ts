@@ -65,12 +65,10 @@ export const positionNumber = (position: Position | null): number => {
   return number;
 };
 
-type ReadPage = (after: Position, limit: number) => Promise<LogEvent[]>;
-
 /** Throws as `readPage`, and RangeError past the end of the log: events its reader saw are gone. */
 export async function* followFile(
   tail: Pick<LiveTail, 'last' | 'after' | 'announced'>,
-  readPage: ReadPage,
+  readPage: (after: Position, limit: number) => Promise<LogEvent[]>,
   after: Position | null,
   signal: AbortSignal,
   types?: readonly EventType[],

@@ -7,15 +7,8 @@ import { whenGone } from './shares.ts';
 
 export type TextSource = (signal: AbortSignal) => AsyncGenerator<string>;
 
-type StreamLimits = {
-  openMax: number;
-  /** Of one merchant: a stream has no end of its own. */
-  ownMax: number;
-  keepAliveMs: number;
-  stalledMs: number;
-};
-
-const LIMITS: StreamLimits = { openMax: 32, ownMax: 4, keepAliveMs: 15_000, stalledMs: 30_000 };
+/** `ownMax`: of one merchant, because a stream has no end of its own. */
+const LIMITS = { openMax: 32, ownMax: 4, keepAliveMs: 15_000, stalledMs: 30_000 };
 const BUFFER_BYTES = 64 * 1024;
 
 const SILENT = Symbol('silent');
@@ -29,7 +22,7 @@ const within = async <T>(next: Promise<T>, ms: number): Promise<T | typeof SILEN
 async function* withKeepAlive(
   texts: AsyncGenerator<string>,
   keepAlive: string,
-  { keepAliveMs, stalledMs }: StreamLimits,
+  { keepAliveMs, stalledMs }: typeof LIMITS,
   leave: () => void,
 ): AsyncGenerator<string> {
   const watched = function* (text: string): Generator<string> {
@@ -53,7 +46,7 @@ async function* withKeepAlive(
   }
 }
 
-export const createStreams = (app: FastifyInstance, limits: StreamLimits = LIMITS) => {
+export const createStreams = (app: FastifyInstance, limits = LIMITS) => {
   const places = createTurns(limits.openMax, limits.ownMax);
   const open = new Set<() => void>();
   app.addHook('preClose', (done) => {
