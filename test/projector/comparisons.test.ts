@@ -15,6 +15,7 @@ import { shareOf } from '../support/long-run-share.ts';
 import { type MemoryEventStore, memoryEventStore } from '../support/memory-event-store.ts';
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS, readModelsIn } from '../support/read-models-here.ts';
+import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
@@ -33,11 +34,7 @@ let store: MemoryEventStore;
 let readModels: ReadModels;
 let projector: Projector;
 let errors: object[];
-const logger = {
-  info: () => undefined,
-  warn: () => undefined,
-  error: (fields: object) => void errors.push(fields),
-};
+const logger = { ...silent, error: (fields: object) => void errors.push(fields) };
 
 const start = async (path: string, over: EventStore = store): Promise<void> => {
   readModels = readModelsIn(path);

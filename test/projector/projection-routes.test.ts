@@ -78,19 +78,19 @@ const open = async ({
 };
 type Asking = { merchant?: string; scope?: string; accept?: string };
 
-/** Read models whose checksum waits: the rebuild stands at its last step until it is let go. */
-const heldSum = () => {
-  const summing = Promise.withResolvers<void>();
+/** Read models that wait at this step until it is let go; the checksum is the last one of a rebuild. */
+const heldAt = (step: 'checksum' | 'idsAfter') => {
+  const begun = Promise.withResolvers<void>();
   const held = Promise.withResolvers<void>();
-  const wrap = (own: ReadModels): ReadModels => ({
+  const wrap = ({ compareElsewhere: _, ...own }: ReadModels): ReadModels => ({
     ...own,
-    checksum: async () => {
-      summing.resolve();
+    [step]: async (...page: [string | null, number]) => {
+      begun.resolve();
       await held.promise;
-      return own.checksum();
+      return own[step](...page);
     },
   });
-  return { summing, held, wrap };
+  return { begun, held, wrap };
 };
 
 type Asked = { status: number; headers: Record<string, unknown>; body: string };
@@ -193,11 +193,11 @@ describe('POST /ops/v1/projections/rebuild', () => {
   });
 
   test('a second rebuild is rejected with the reason, and the first goes on', async () => {
-    const { summing, held, wrap } = heldSum();
+    const { begun, held, wrap } = heldAt('checksum');
     const { ask, projector } = await open({ readModels: wrap });
     await projector.caughtUp;
     const first = ask('POST', `${PLACE}/rebuild`, LIVE);
-    await summing.promise;
+    await begun.promise;
     const second = await ask('POST', `${PLACE}/rebuild`);
     const why = 'a rebuild is under way already; GET /ops/v1/projections says how far it is';
     expect(rejectionIn(second)).toEqual(['REBUILD_RUNNING', why]);
@@ -265,7 +265,7 @@ describe('POST /ops/v1/projections/rebuild', () => {
   });
 
   test('the end of the process waits for no watcher', async () => {
-    const { held, wrap } = heldSum();
+    const { held, wrap } = heldAt('checksum');
     const { app, projector } = await open({ readModels: wrap });
     await projector.caughtUp;
     const url = await app.listen({ host: '127.0.0.1', port: 0 });
@@ -284,18 +284,8 @@ describe('POST /ops/v1/projections/rebuild', () => {
 
 describe('POST /ops/v1/projections/compare', () => {
   test('a second one is rejected with the reason, and the first goes on', async () => {
-    const begun = Promise.withResolvers<void>();
-    const held = Promise.withResolvers<void>();
-    const { ask, projector } = await open({
-      readModels: ({ compareElsewhere: _, ...own }) => ({
-        ...own,
-        idsAfter: async (...page) => {
-          begun.resolve();
-          await held.promise;
-          return own.idsAfter(...page);
-        },
-      }),
-    });
+    const { begun, held, wrap } = heldAt('idsAfter');
+    const { ask, projector } = await open({ readModels: wrap });
     await projector.caughtUp;
     const first = ask('POST', `${PLACE}/compare`);
     await begun.promise;

@@ -17,6 +17,7 @@ import type { JobThread, NewThread } from '../../shared/runtime/jobs.ts';
 import { appendLives } from '../support/many-payments.ts';
 import { created, newEvent } from '../support/payment-events.ts';
 import { readModelsAt } from '../support/read-models-here.ts';
+import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { HANGS_MS } from '../support/time-bounds.ts';
 
@@ -33,11 +34,8 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
   let errors: string[];
   /** The indexes of a file that no rebuild has made. */
   let allIndexes: string[];
-  const logger = {
-    info: () => undefined,
-    warn: () => undefined,
-    error: (_: object, message: string) => void errors.push(message),
-  };
+  const error = (_: object, message: string) => void errors.push(message);
+  const logger = { ...silent, error };
   const file = () => join(folder.path, 'read models.db');
 
   const indexes = () => {

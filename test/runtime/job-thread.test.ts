@@ -13,23 +13,20 @@ const calls = { note: pending, double: pending, hang: pending };
 const run = (args: TestJob, signal?: AbortSignal) => thread.run(count, args, { calls, signal });
 
 test('values come in order, and the result after them', async () => {
-  const steps = run({ count: 20 });
   const values: number[] = [];
-  let step = await steps.next();
-  for (; step.done !== true; step = await steps.next()) values.push(step.value);
+  expect(await resultOf(run({ count: 20 }), (value) => values.push(value))).toBe(20);
   expect(values).toEqual(Array.from({ length: 20 }, (_, n) => n));
-  expect(step.value).toBe(20);
 });
 
 test('a job calls what its order lists, and gets the error of a call that fails', async () => {
-  const fail = async () => {
-    throw Object.assign(new Error('out of reach'), { code: 'E_AWAY' });
-  };
   const calling = (double: (n: number) => Promise<unknown>) =>
     resultOf(thread.run(count, { count: 3, ending: 'call' }, { calls: { ...calls, double } }));
   expect(await calling(async (n) => 2 * n)).toBe(6);
-  const failed = calling(fail);
-  await expect(failed).rejects.toMatchObject({ message: 'out of reach', code: 'E_AWAY' });
+  const away = Object.assign(new Error('out of reach'), { code: 'E_AWAY' });
+  await expect(calling(() => Promise.reject(away))).rejects.toMatchObject({
+    message: 'out of reach',
+    code: 'E_AWAY',
+  });
 });
 
 test('an error keeps its name, its message and its code', async () => {

@@ -300,16 +300,12 @@ describe('POST /ops/v1/topics/parked/{paymentId}/retry', () => {
     const reason = expect.stringContaining(LATER);
     expect(json).toEqual({ paymentId: 'pay_0', sent: false, at: 3, reason });
     for (const id of ['pay_0', 'pay_1']) store.mend(streamOf(id));
-    expect((await ask(app, 'POST', '/pay_0/retry')).json).toEqual({
-      paymentId: 'pay_0',
-      sent: true,
-    });
+    const { json: sent } = await ask(app, 'POST', '/pay_0/retry');
+    expect(sent).toEqual({ paymentId: 'pay_0', sent: true });
     expect((await ask(app, 'POST', '/pay_0/retry')).status).toBe(404);
     expect((await ask(app, 'POST', '/pay.9/retry')).status).toBe(400);
-    expect((await ask(app, 'POST', '/retry')).json).toEqual({
-      retried: [{ paymentId: 'pay_1', sent: true }],
-      left: 0,
-    });
+    const { json: all } = await ask(app, 'POST', '/retry');
+    expect(all).toEqual({ retried: [{ paymentId: 'pay_1', sent: true }], left: 0 });
     const events = await store.readAll(null, 100);
     expectWhole(feed.stored('events'), events as Parameters<typeof expectWhole>[1]);
   });
@@ -318,11 +314,8 @@ describe('POST /ops/v1/topics/parked/{paymentId}/retry', () => {
     const app = await servedParked(noRelay());
     for (const path of ['/pay_0/retry', '/retry']) {
       const { status, headers, json } = await ask(app, 'POST', path);
-      expect([status, json.error, headers['retry-after']]).toEqual([
-        422,
-        'BUSINESS_RULE_VIOLATION',
-        undefined,
-      ]);
+      expect([status, json.error]).toEqual([422, 'BUSINESS_RULE_VIOLATION']);
+      expect(headers).not.toHaveProperty('retry-after');
       expect(json.details).toEqual([expect.stringContaining('no broker is set')]);
     }
   });
@@ -333,10 +326,8 @@ describe('POST /ops/v1/topics/parked/{paymentId}/retry', () => {
       const { status, headers, json } = await ask(app, 'POST', '/pay_0/retry');
       expect([status, json.error]).toEqual([503, 'SERVICE_UNAVAILABLE']);
       expect(headers['retry-after']).toBe('5');
-      expect(await ask(app, 'POST', '/retry')).toMatchObject({
-        status,
-        json: { details: json.details },
-      });
+      const all = await ask(app, 'POST', '/retry');
+      expect([all.status, all.json.details]).toEqual([status, json.details]);
       return { code: headers.rejection, details: json.details.join() };
     };
     const store = await damaged(1);
