@@ -93,8 +93,8 @@ const heldAt = (step: 'checksum' | 'idsAfter') => {
   return { begun, held, wrap };
 };
 
-type Asked = { status: number; headers: Record<string, unknown>; body: string };
-const rejectionIn = ({ status, headers, body }: Asked): unknown[] => {
+type Rejected = { status: number; headers: Record<string, unknown>; body: string };
+const rejectionIn = ({ status, headers, body }: Rejected): unknown[] => {
   const { error, details } = JSON.parse(body);
   expect([status, headers['retry-after'], error]).toEqual([503, '5', 'SERVICE_UNAVAILABLE']);
   return [headers[REJECTION_HEADER], ...details];
