@@ -21,7 +21,7 @@ import { unreadableReason } from './breaks.ts';
 import type { AuditBreak, AuditEvent, AuditUnreadableEvent } from './contract.ts';
 import type { AuditDeps } from './deps.ts';
 import { whyOf } from './event-words.ts';
-import { sumsOver } from './verify-log.ts';
+import { sumsOver } from './walk-log.ts';
 
 type HistoryDeps = Pick<AuditDeps, 'store' | 'readModels' | 'merchants'>;
 

@@ -11,7 +11,7 @@ import { type Manifest, NOT_GOOD } from './manifest.ts';
 import { createMerchantLookup, type MerchantDocuments } from './merchants.ts';
 import { type RemovalDeps, type RemovedStreams, removedStreams } from './removed-streams.ts';
 import type { SealsAgainst } from './seals/seals.ts';
-import { type LogProgress, type LogWalked, walkLog } from './verify-log.ts';
+import { type LogProgress, type LogWalked, walkLog } from './walk-log.ts';
 
 const headOf = (form: StoredForm | undefined): AuditVerification['head'] => {
   if (form === undefined) return null;

@@ -16,7 +16,7 @@ import {
 } from '../audit/export-lines.ts';
 import { hasGoodSignature, type Manifest, manifestShape, NOT_GOOD } from '../audit/manifest.ts';
 import { keyIdOf, type SealsAgainst, sealsCheck } from '../audit/seals/seals.ts';
-import { sumsOver } from '../audit/verify-log.ts';
+import { sumsOver } from '../audit/walk-log.ts';
 import { GENESIS_HASH, hashReason, logReason, streamsCheck } from '../shared/event-store/chain.ts';
 import { decode, isReadable, unreadableAt } from '../shared/event-store/codec.ts';
 import { isMoment } from '../shared/http/fields.ts';

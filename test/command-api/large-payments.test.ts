@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { exportTexts, pageText } from '../../audit/log.ts';
-import { walkLog } from '../../audit/verify-log.ts';
+import { walkLog } from '../../audit/walk-log.ts';
 import { reconcile } from '../../command-api/back-office/reconcile/reconcile.ts';
 import { newThread } from '../../embedded/jobs.ts';
 import { getPayment } from '../../query-api/get-payment.ts';

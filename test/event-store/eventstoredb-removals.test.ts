@@ -4,7 +4,7 @@
  */
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createMerchantLookup } from '../../audit/merchants.ts';
-import { sumsCheck } from '../../audit/verify-log.ts';
+import { sumsCheck } from '../../audit/walk-log.ts';
 import { decode } from '../../shared/event-store/codec.ts';
 import { StoreUnavailable, StreamNotWhole } from '../../shared/event-store/errors.ts';
 import {

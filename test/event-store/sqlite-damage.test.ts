@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { judgeBreaks } from '../../audit/breaks.ts';
-import { walkLog } from '../../audit/verify-log.ts';
+import { walkLog } from '../../audit/walk-log.ts';
 import { newThread } from '../../embedded/jobs.ts';
 import { startProjector } from '../../projector/compose.ts';
 import { hashOf } from '../../shared/event-store/chain.ts';

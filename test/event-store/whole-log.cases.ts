@@ -4,7 +4,7 @@
  */
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { exportTexts, type LogRequest, pageText } from '../../audit/log.ts';
-import { walkLog } from '../../audit/verify-log.ts';
+import { walkLog } from '../../audit/walk-log.ts';
 import type { EventStore, Position, StoredForm } from '../../shared/event-store/port.ts';
 import { streamOf } from '../../shared/payment/events.ts';
 import { resultOf } from '../../shared/runtime/jobs.ts';

@@ -1,5 +1,5 @@
 /** Memory holds only what waits for a counterpart, which is bounded (A5). */
-import { sumsCheck } from '../../../audit/verify-log.ts';
+import { sumsCheck } from '../../../audit/walk-log.ts';
 import type { LedgerEntry } from '../../../providers/port.ts';
 import { isReadable } from '../../../shared/event-store/codec.ts';
 import { isOfPayment, type RecordedPaymentEvent } from '../../../shared/event-store/fold-stream.ts';
