@@ -148,7 +148,7 @@ const merchantOf = ({ merchants }: Serving, event: LogEvent): string | undefined
 };
 
 /** Endpoints first: what follows in a batch may be no longer for one. Throws what the engines throw. */
-const followLog = async (serving: Serving, events: readonly LogEvent[]): Promise<void> => {
+const followBatch = async (serving: Serving, events: readonly LogEvent[]): Promise<void> => {
   const { merchants, deps } = serving;
   const changed = new Set(events.map((event) => merchantOf(serving, event)));
   for (const merchantId of changed)
@@ -184,7 +184,7 @@ export const deliver = (options: EndpointsOptions): Delivering => {
     for (const merchantId of await merchantsWithEndpoints(store))
       await serveMerchant(serving, merchantId);
     for await (const item of store.subscribe(from, leaving.signal))
-      if (item.kind === 'events') await followLog(serving, item.events);
+      if (item.kind === 'events') await followBatch(serving, item.events);
     if (!leaving.signal.aborted) throw new Error('the subscription ended');
   };
   const running = run();
