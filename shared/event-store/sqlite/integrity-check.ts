@@ -30,7 +30,7 @@ function* faultsIn(address: string): Generator<FileFault> {
       const [text] = Object.values(row);
       if (text === 'ok') return;
       count += 1;
-      // Faults of pages come in one text, below a heading.
+      // SQLite says a fault as a text alone; those of pages come in one, below a heading.
       const why =
         String(text)
           .split('\n')
