@@ -133,9 +133,5 @@ export const openVerification = async ({
   const kept = checkFile && (await document.load().catch(() => undefined));
   // What the file's check named takes no event, over a restart too.
   if (parseCheckRecord(kept?.text).broken) await checkFile?.(new AbortController().signal);
-  return startVerification({
-    ...options,
-    document,
-    everyMs: config.verifyEveryMs,
-  });
+  return startVerification({ ...options, document, everyMs: config.verifyEveryMs });
 };

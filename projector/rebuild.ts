@@ -248,9 +248,7 @@ export const rebuild = async (options: RebuildOptions): Promise<RebuildResult> =
 
 export type RebuildRequest = Pick<RebuildOptions, 'onProgress' | 'accept'>;
 
-export const createRebuilds = (
-  options: Omit<RebuildOptions, 'onProgress' | 'accept' | 'signal'>,
-) => {
+export const createRebuilds = (options: Omit<RebuildOptions, keyof RebuildRequest | 'signal'>) => {
   const stopping = new AbortController();
   let latest: RebuildState | undefined;
   let running: Promise<unknown> | undefined;

@@ -67,13 +67,11 @@ export const newestOf = (found: Found[], limit: number): Gathered => {
 export const documentsOf = (found: Found[]): PaymentDocument[] =>
   found.map(({ createdAt: _, ...document }) => document);
 
-type SearchedTo = NonNullable<PaymentSearchPage['searchedTo']>;
-
 /** A page of at most `limit`; `searchedTo`: how far the search looked, undefined for all. */
 export const pageOf = (
   found: Found[],
   limit: number,
-  searchedTo?: SearchedTo,
+  searchedTo?: PaymentSearchPage['searchedTo'],
 ): PaymentSearchPage => {
   const { found: upToNext, isFull } = gathered(limit, found);
   const page = isFull ? upToNext.slice(0, -1) : upToNext;

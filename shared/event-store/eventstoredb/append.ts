@@ -46,8 +46,6 @@ function createAppendCall(credentials: Credentials) {
   };
 }
 
-type Sent = Stored | { conflict: number };
-
 /** Always the same ids at the same revision: at a newer one the server would store it twice. */
 export function createSender(connection: Connection) {
   const { once, isClosed, credentials, callTimeoutMs } = connection;
@@ -56,7 +54,11 @@ export function createSender(connection: Connection) {
     once(ms, (client) => call(client, { stream, after, batch }));
 
   /** Throws StoreUnavailable, StreamNotWhole or AppendOutcomeUnknown. */
-  return async (stream: string, after: number, batch: Proposed[]): Promise<Sent> => {
+  return async (
+    stream: string,
+    after: number,
+    batch: Proposed[],
+  ): Promise<Stored | { conflict: number }> => {
     const endsAt = performance.now() + callTimeoutMs;
     let mayBeStored = false;
     for (let attempts = 1; ; attempts++) {

@@ -27,8 +27,6 @@ const asIs = (bytes: Buffer): Buffer => bytes;
 const startAppends = (stubs: Stubs, ...args: CallArguments) =>
   stubs.makeBidiStreamRequest(StreamsService.batchAppend.path, asIs, appendResponseOf, ...args);
 
-type AppendStream = ReturnType<typeof startAppends>;
-
 /** An unanswered append is unknown unless it alone got "not the leader", or the stream was rejected at once. */
 function errorOfEnd(error: GrpcError | undefined, hadResponse: boolean, isAlone: boolean): Error {
   if (error?.metadata?.get('exception')[0] === 'not-leader') {
@@ -40,7 +38,7 @@ function errorOfEnd(error: GrpcError | undefined, hadResponse: boolean, isAlone:
 }
 
 /** Calls `left` when the next append needs another stream. */
-function follow(duplex: AppendStream, left: () => void) {
+function follow(duplex: ReturnType<typeof startAppends>, left: () => void) {
   const waiting = new Map<string, Waiting>();
   let hadResponse = false;
   let isSuspect = false;

@@ -27,14 +27,13 @@ export type EventStoreDbOptions = {
   countedEventsMax?: number;
 };
 
-type Reading = ReturnType<StoreClient['readStream']>;
 type StreamOptions = Parameters<StoreClient['readStream']>[1];
 /** `stream` is named where the server refuses that one. */
 type Limits = { ms?: number; attempts?: number; stream?: string | undefined };
 
 export const swallow = (): undefined => undefined;
 
-function collect(stream: Reading): Call<ServerEvent[]> {
+function collect(stream: ReturnType<StoreClient['readStream']>): Call<ServerEvent[]> {
   // An error that comes after the end would, without a listener, end the process.
   stream.on('error', swallow);
   const response = stream.toArray().then((all) => all.flatMap(({ event }) => event ?? []));

@@ -31,8 +31,6 @@ const LATE = 'event store: no event of the log came in time';
 const PAGE_EVENTS_MAX = 1000;
 const COUNTED_EVENTS_MAX = 1000;
 
-type LogReaderOptions = Pick<EventStoreDbOptions, 'pageEventsMax' | 'countedEventsMax'>;
-
 /** Throws StoreUnavailable, as all below. */
 type ReadPage = (what: LogRead) => Promise<LogPage>;
 
@@ -92,7 +90,7 @@ async function* ownPages(page: ReadPage, { after, limit, upTo }: LogRange, pageE
 export function createLogReader(
   { readBy, callTimeoutMs }: Connection,
   refusals: Pick<Refusals, 'note'>,
-  options: LogReaderOptions,
+  options: Pick<EventStoreDbOptions, 'pageEventsMax' | 'countedEventsMax'>,
 ) {
   const { pageEventsMax = PAGE_EVENTS_MAX, countedEventsMax = COUNTED_EVENTS_MAX } = options;
   const page: ReadPage = async (what) => {

@@ -194,8 +194,6 @@ export type Reads = ReturnType<typeof readsOf>;
 
 type StreamHead = { id: number; revision: number; hash: string };
 
-type Appended = { outcome: AppendOutcome; end: LogEnd };
-
 /** A job that conflicts leaves the others alone; where the file fails, none is stored: Failed. */
 export function appender(database: DatabaseSync, statements: Statements) {
   /** SQLite rolls back by itself after some errors. Throws Failed where it cannot. */
@@ -241,7 +239,7 @@ export function appender(database: DatabaseSync, statements: Statements) {
     });
   }
 
-  function append(job: AppendJob, end: LogEnd): Appended {
+  function append(job: AppendJob, end: LogEnd): { outcome: AppendOutcome; end: LogEnd } {
     if (repeatsIds(job)) {
       const conflict = 'holds one of the event ids elsewhere in the log';
       return { outcome: repeatOf(job) ?? { conflict }, end };

@@ -3,8 +3,6 @@ import type { FastifyInstance } from 'fastify';
 import { PAGES } from '../pages.ts';
 import { ROUTES } from '../route-table.ts';
 
-type Known = { pattern: RegExp; methods: Set<string> };
-
 const patternOf = (template: string): RegExp => {
   const parts = template.split('/').map((part) => {
     if (part.startsWith(':')) return '[^/]*';
@@ -27,7 +25,7 @@ export const watchRoutes = (
   app: FastifyInstance,
   elsewhere: readonly string[] = [],
 ): ((url: string) => string[]) => {
-  const known = new Map<string, Known>();
+  const known = new Map<string, { pattern: RegExp; methods: Set<string> }>();
   const note = (url: string, methods: readonly string[]): void => {
     const route = known.get(url) ?? { pattern: patternOf(url), methods: new Set() };
     for (const method of methods) route.methods.add(method);
