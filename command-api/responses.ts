@@ -8,6 +8,7 @@ import {
   type PaymentOutcome,
   RETRY_LATER,
   statusOf,
+  UNAVAILABLE,
 } from '../shared/http/errors.ts';
 import { KEY_REUSED } from '../shared/http/idempotency.ts';
 import {
@@ -193,7 +194,7 @@ export const respondInBudget = async (
   const { request } = reply;
   const startedAt = performance.now();
   const response = await responseOf(commanded, api.stopping, reply);
-  if (response.status === statusOf('SERVICE_UNAVAILABLE'))
+  if (response.status === UNAVAILABLE)
     request.paymentOutcome = response.paymentOutcome ?? request.paymentOutcome;
   // It becomes a 503 where the wait for the read models fails.
   else request.paymentOutcome = 'UNKNOWN';

@@ -31,6 +31,8 @@ export const ERROR_CODES = Object.keys(ERRORS) as ErrorCode[];
 /** The transport may give a code another status (408, 413, 417, 431). */
 export const statusOf = (code: ErrorCode): number => ERRORS[code][0];
 
+export const UNAVAILABLE = statusOf('SERVICE_UNAVAILABLE');
+
 export const messageOf = (code: ErrorCode): string => ERRORS[code][1];
 
 /** NOT_CHARGED: nothing was stored or sent, or it is proven that nothing was carried out (gaps §7). */

@@ -10,7 +10,7 @@ import type { z } from 'zod';
 import { PAYMENT_ID } from '../payment/fields.ts';
 import type { AuthHooks } from './auth/hooks.ts';
 import type { Principal } from './auth/principal.ts';
-import { type ErrorCode, JSON_TYPE, reject, statusOf } from './errors.ts';
+import { type ErrorCode, JSON_TYPE, reject, UNAVAILABLE } from './errors.ts';
 import { fieldName } from './fields.ts';
 import { type Read, readJsonBody } from './request.ts';
 import { ROUTES, type RouteId, type RouteIdOf, type Service, SIGNED } from './route-table.ts';
@@ -186,8 +186,7 @@ const inputOf = (
 /** Without a word of the command nothing was begun; but under a key an earlier request may have been. */
 const sayPaymentOutcome: onSendHookHandler = ({ headers, paymentOutcome }, reply, _body, done) => {
   const unbegun = headers['idempotency-key'] === undefined ? 'NOT_CHARGED' : 'UNKNOWN';
-  if (reply.statusCode === statusOf('SERVICE_UNAVAILABLE'))
-    reply.header('payment-outcome', paymentOutcome ?? unbegun);
+  if (reply.statusCode === UNAVAILABLE) reply.header('payment-outcome', paymentOutcome ?? unbegun);
   done();
 };
 

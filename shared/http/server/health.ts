@@ -5,7 +5,7 @@ import { pause } from '../../runtime/back-off.ts';
 import { reasonOf } from '../../runtime/error-text.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { VERSION } from '../../runtime/version.ts';
-import { JSON_TYPE, messageOf, RETRY_LATER, statusOf } from '../errors.ts';
+import { JSON_TYPE, messageOf, RETRY_LATER, UNAVAILABLE } from '../errors.ts';
 import { closeUnused } from './raw-responses.ts';
 
 export type EngineState = { state: string; [more: string]: string | number | boolean };
@@ -61,7 +61,7 @@ export const registerHealth = (app: FastifyInstance, { ready, metrics }: HealthO
     const { ready: isReady, engines } = await ready().catch(() => ({ ready: false, engines: {} }));
     reply.type(JSON_TYPE);
     if (isReady) return reply.send(JSON.stringify({ status: 'ready', engines }));
-    reply.code(statusOf('SERVICE_UNAVAILABLE')).headers(RETRY_LATER);
+    reply.code(UNAVAILABLE).headers(RETRY_LATER);
     return reply.send(notReadyBody(engines));
   });
   app.get('/metrics', WITH_HEAD, async (_request, reply) =>

@@ -8,7 +8,7 @@ import { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { PAGE_BYTES_MAX } from '../../read-models/pages.ts';
 import { createTurns } from '../../runtime/fair-turns.ts';
-import { errorBody, JSON_TYPE, RETRY_LATER, reject, statusOf } from '../errors.ts';
+import { errorBody, JSON_TYPE, RETRY_LATER, reject, UNAVAILABLE } from '../errors.ts';
 
 /** One part in so many. */
 const OF_A_MERCHANT = 2;
@@ -108,9 +108,8 @@ const letGoIfSlow = (response: ServerResponse, bytes: number, stalledMs: number)
 const TOO_MANY = 'too many responses are not read yet';
 
 const refusal = (reply: FastifyReply): string => {
-  const code = 'SERVICE_UNAVAILABLE';
-  reply.removeHeader('etag').headers(RETRY_LATER).type(JSON_TYPE).code(statusOf(code));
-  return errorBody(code, [TOO_MANY], new Date().toISOString());
+  reply.removeHeader('etag').headers(RETRY_LATER).type(JSON_TYPE).code(UNAVAILABLE);
+  return errorBody('SERVICE_UNAVAILABLE', [TOO_MANY], new Date().toISOString());
 };
 
 /** Call it before hooks that look at the payload. */
