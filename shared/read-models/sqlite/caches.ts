@@ -34,11 +34,6 @@ export const createCaches = () => {
   return {
     readModels,
     documents,
-    written: (readModel: PaymentReadModel): void => {
-      const { paymentId } = readModel;
-      readModels.set(paymentId, readModel);
-      documents.delete(paymentId);
-    },
     clear: (): void => {
       readModels.clear();
       documents.clear();

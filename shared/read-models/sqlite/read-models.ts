@@ -112,8 +112,10 @@ export const createWriter = (
         return written;
       });
       for (const readModel of all) {
-        caches.written(readModel);
-        onWritten(readModel.paymentId, readModel.revision);
+        const { paymentId, revision } = readModel;
+        caches.readModels.set(paymentId, readModel);
+        caches.documents.delete(paymentId);
+        onWritten(paymentId, revision);
       }
     },
   };
