@@ -20,7 +20,7 @@ import { createStreams } from '../shared/http/server/streams.ts';
 import { openKeyDocument } from '../shared/read-models/key-document.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { StartTimer } from '../shared/runtime/back-off.ts';
-import { type Config, merchantRules } from '../shared/runtime/config.ts';
+import type { Config } from '../shared/runtime/config.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { createQueues } from '../shared/runtime/scheduling.ts';
@@ -149,7 +149,8 @@ const createDeps = (
     }),
     providers: names,
     rulesOf: (merchantId) => {
-      const { maxAmount, acceptedBrands, merchantReference } = merchantRules(config, merchantId);
+      const rules = config.merchants.get(merchantId) ?? config.rules;
+      const { maxAmount, acceptedBrands, merchantReference } = rules;
       return { maxAmount, acceptedBrands, uniqueReferences: merchantReference === 'unique' };
     },
     operationsMax: config.maxOperationsPerPayment,

@@ -1,5 +1,5 @@
 import { settingsPath } from './settings/files.ts';
-import type { MerchantAccount, Merchants } from './settings/merchants.ts';
+import type { MerchantAccount, MerchantSettings, Merchants } from './settings/merchants.ts';
 import { warningsOf } from './settings/problems.ts';
 import { isLiveKey, type Mode, type ParsedSettings, providerNameAt } from './settings/table.ts';
 
@@ -65,11 +65,36 @@ const tracesOf = (parsed: ParsedSettings) => {
   return { endpoint, serviceName, ratio: parsed.OTEL_TRACES_SAMPLER_ARG };
 };
 
+const generalRules = (parsed: ParsedSettings) => ({
+  maxAmount: parsed.MAX_AMOUNT,
+  /** Undefined: every brand, unknown ones included (gaps §3). */
+  acceptedBrands: parsed.ACCEPTED_BRANDS,
+  merchantReference: parsed.MERCHANT_REFERENCE,
+  rateLimit: rateLimit(parsed.RATE_LIMIT_PER_SECOND, parsed.RATE_LIMIT_BURST),
+});
+type Rules = ReturnType<typeof generalRules>;
+
+/** With a rate of its own and no burst, a merchant's burst is twice that rate. */
+const rulesByMerchant = (general: Rules, merchants: Merchants): ReadonlyMap<string, Rules> => {
+  const { perSecond, burst } = general.rateLimit;
+  const rulesOf = (own: MerchantSettings): Rules => ({
+    maxAmount: own.maxAmount ?? general.maxAmount,
+    acceptedBrands: own.acceptedBrands ?? general.acceptedBrands,
+    merchantReference: own.merchantReference ?? general.merchantReference,
+    rateLimit:
+      own.rateLimitPerSecond === undefined
+        ? rateLimit(perSecond, own.rateLimitBurst ?? burst)
+        : rateLimit(own.rateLimitPerSecond, own.rateLimitBurst),
+  });
+  return new Map([...merchants].map(([merchantId, own]) => [merchantId, rulesOf(own)]));
+};
+
 /** Without `effective`. Names that end in Ms are milliseconds. */
 export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFiles) => {
   const { SEALING_KEY_FILE: sealingKey, SEALED_HEAD_FILE: sealedHead } = parsed;
   const { PROVIDER: kind, PROVIDER_URL: address, PROVIDER_SAME_AS: sameAs = [] } = parsed;
   const ownName = address === undefined ? kind : providerNameAt(address);
+  const rules = generalRules(parsed);
   return {
     mode,
     host: parsed.HOST,
@@ -129,36 +154,14 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
     },
     traces: tracesOf(parsed),
     /** For a merchant that the merchants' file does not name. */
-    rules: {
-      maxAmount: parsed.MAX_AMOUNT,
-      /** Undefined: every brand, unknown ones included (gaps §3). */
-      acceptedBrands: parsed.ACCEPTED_BRANDS,
-      merchantReference: parsed.MERCHANT_REFERENCE,
-      rateLimit: rateLimit(parsed.RATE_LIMIT_PER_SECOND, parsed.RATE_LIMIT_BURST),
-    },
-    merchants: files.merchants,
+    rules,
+    merchants: rulesByMerchant(rules, files.merchants),
     warnings: warningsOf(parsed),
   };
 };
 
 export type Config = ReturnType<typeof configOf> & {
   effective: readonly EffectiveSetting[];
-};
-
-/** With a rate of its own and no burst, its burst is twice that rate. */
-export const merchantRules = (config: Config, merchantId: string): Config['rules'] => {
-  const own = config.merchants.get(merchantId);
-  if (own === undefined) return config.rules;
-  const { rateLimit: general, ...rules } = config.rules;
-  return {
-    maxAmount: own.maxAmount ?? rules.maxAmount,
-    acceptedBrands: own.acceptedBrands ?? rules.acceptedBrands,
-    merchantReference: own.merchantReference ?? rules.merchantReference,
-    rateLimit:
-      own.rateLimitPerSecond === undefined
-        ? rateLimit(general.perSecond, own.rateLimitBurst ?? general.burst)
-        : rateLimit(own.rateLimitPerSecond, own.rateLimitBurst),
-  };
 };
 
 /** The current one first; `own` where the settings name none (gaps §8). */

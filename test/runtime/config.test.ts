@@ -2,7 +2,7 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { type Config, merchantRules } from '../../shared/runtime/config.ts';
+import type { Config } from '../../shared/runtime/config.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -20,6 +20,9 @@ const load = (env: NodeJS.ProcessEnv): Config => {
   if (!result.ok) throw new Error(result.problems.join('\n'));
   return result.config;
 };
+
+const rulesOf = ({ merchants, rules }: Config, merchantId: string): Config['rules'] =>
+  merchants.get(merchantId) ?? rules;
 
 const problemsOf = (env: NodeJS.ProcessEnv): string[] => {
   const result = loadConfig(env);
@@ -422,21 +425,21 @@ describe('settings: MERCHANTS_FILE', () => {
       RATE_LIMIT_PER_SECOND: '50',
       RATE_LIMIT_BURST: '60',
     });
-    expect(merchantRules(config, 'm_1')).toEqual({
+    expect(rulesOf(config, 'm_1')).toEqual({
       maxAmount: 500,
       acceptedBrands: ['VISA'],
       merchantReference: 'allow',
       rateLimit: { perSecond: 50, burst: 60 },
     });
-    expect(merchantRules(config, 'm_2').rateLimit).toEqual({ perSecond: 5, burst: 10 });
-    expect(merchantRules(config, 'm_2').maxAmount).toBe(99_999_999);
-    expect(merchantRules(config, 'm_2').merchantReference).toBe('unique');
-    expect(merchantRules(config, 'm_3')).toEqual(config.rules);
+    expect(rulesOf(config, 'm_2').rateLimit).toEqual({ perSecond: 5, burst: 10 });
+    expect(rulesOf(config, 'm_2').maxAmount).toBe(99_999_999);
+    expect(rulesOf(config, 'm_2').merchantReference).toBe('unique');
+    expect(rulesOf(config, 'm_3')).toEqual(config.rules);
   });
 
   test('a merchant is found under a composed and a decomposed name', () => {
     const config = load(merchants({ 'cafe\u0301': { maxAmount: 500 } }));
-    expect(merchantRules(config, 'caf\u00e9').maxAmount).toBe(500);
+    expect(rulesOf(config, 'caf\u00e9').maxAmount).toBe(500);
   });
 
   test.each<[unknown, string]>([
@@ -478,7 +481,7 @@ describe('settings: MERCHANTS_FILE', () => {
     const text =
       '{"m_1":{"acceptedBrands":["VISA","VISA"]},"a\\"m_1\\":{":{"acceptedBrands":["VISA"]}}';
     const config = load({ MERCHANTS_FILE: fileWith('merchants.json', text) });
-    expect(merchantRules(config, 'a"m_1":{').acceptedBrands).toEqual(['VISA']);
+    expect(rulesOf(config, 'a"m_1":{').acceptedBrands).toEqual(['VISA']);
   });
 
   describe("a merchant's own account of Stripe", () => {

@@ -2,7 +2,7 @@
 import { isIP, type Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
-import { type Config, merchantRules } from '../../runtime/config.ts';
+import type { Config } from '../../runtime/config.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { RETRY_LATER, reject } from '../errors.ts';
@@ -103,7 +103,7 @@ export const openAuthHooks = async (
   metrics.beforeScrape(() => metrics.keysOutdatedSeconds.set(authenticator.keysOutdatedSeconds()));
   return createAuthHooks({
     authenticator,
-    rateOf: (merchantId) => merchantRules(config, merchantId).rateLimit,
+    rateOf: (merchantId) => (config.merchants.get(merchantId) ?? config.rules).rateLimit,
     unauthenticatedRate: config.unauthenticatedRateLimit,
   });
 };

@@ -27,7 +27,7 @@ const merchantSettings = z.strictObject({
   stripeSecretKeyFile: fileName,
   stripeWebhookSecretFile: fileName,
 });
-type MerchantSettings = z.infer<typeof merchantSettings>;
+export type MerchantSettings = z.infer<typeof merchantSettings>;
 export type Merchants = ReadonlyMap<string, MerchantSettings>;
 const merchantsFile = z.record(z.string().min(1).max(255), merchantSettings);
 
