@@ -6,12 +6,11 @@ import { type CommandSideOptions, openCommandSide, openDocuments } from '../comm
 import { providerState, readOnlyWarnings } from '../command-api/health.ts';
 import { withCheckedSecret } from '../command-api/idempotency-secret.ts';
 import { registerConsole } from '../console/routes.ts';
-import type { Projector } from '../projector/compose.ts';
 import { trackFreshness } from '../projector/freshness.ts';
 import { openProjectorSide } from '../projector/open.ts';
 import type { Provider } from '../providers/port.ts';
 import { openSimulator, type Simulator } from '../providers/simulator/simulator.ts';
-import { type Behind, behindTheStream } from '../query-api/get-payment.ts';
+import { behindTheStream } from '../query-api/get-payment.ts';
 import { registerQueryApi } from '../query-api/routes.ts';
 import { openEventStore } from '../shared/event-store/open.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
@@ -54,14 +53,6 @@ const openProvider = async (
   const { openOuterProvider } = await import('../command-api/open-provider.ts');
   return openOuterProvider(config, log);
 };
-
-/** The projector runs in this process, so no read is needed. */
-const inStepWith =
-  (projector: Projector): Behind =>
-  (paymentId) => {
-    const behind = projector.isBehind(paymentId);
-    return () => behind;
-  };
 
 const watchFolder = (metrics: Metrics, { dataDir, eventStoreDbUrl }: Config): void =>
   metrics.beforeScrape(async () => {
@@ -140,7 +131,8 @@ const registerApis = async (app: FastifyInstance, sides: Sides): Promise<void> =
     store,
     readModels,
     webhookSecret: projection.webhookSecret,
-    behind: engine.shared ? behindTheStream(store) : inStepWith(projector),
+    // The projector of this process knows what is behind: no read is needed.
+    behind: engine.shared ? behindTheStream(store) : projector.isBehind,
   });
   if ('register' in sides.provider) sides.provider.register(app);
   registerConsole(app, config.tokens.merchantClaims);

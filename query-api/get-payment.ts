@@ -13,9 +13,8 @@ import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
 import { onError } from '../shared/runtime/error-text.ts';
 
-/** Called before a read. Check takes the document's revision; true: it may be old. Throws as `lastRevision`. */
-export type Behind = (paymentId: string) => Check;
-type Check = (revision: number) => boolean | Promise<boolean>;
+/** Called before a read: whether the document may be old, or its stream's end. Throws as `lastRevision`. */
+type Behind = (paymentId: string) => boolean | Promise<number | null>;
 
 export const behindTheStream =
   (store: Pick<EventStore, 'lastRevision'>): Behind =>
@@ -23,7 +22,7 @@ export const behindTheStream =
     const last = store.lastRevision(streamOf(paymentId));
     // A request without a document never awaits `last`, whose rejection must not end the process.
     last.catch(() => undefined);
-    return async (revision) => (await last) !== revision;
+    return last;
   };
 
 export type QueryDeps = {
@@ -43,8 +42,10 @@ export const getPayment = async (
   const behind = deps.behind(paymentId);
   const document = await deps.readModels.get(paymentId, merchantId).catch(unavailable);
   try {
-    if (document !== undefined && !document.parked && !(await behind(document.revision)))
-      return document;
+    if (document !== undefined && !document.parked) {
+      const isOld = typeof behind === 'boolean' ? behind : (await behind) !== document.revision;
+      if (!isOld) return document;
+    }
     const found = await fold(deps, paymentId);
     if (found === undefined && document !== undefined)
       throw new StreamNotWhole(`payment ${paymentId}`, 'the read models have it, the log does not');

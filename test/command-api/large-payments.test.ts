@@ -102,7 +102,7 @@ describe('a payment of many operations is read in slices', () => {
   const inMemory: EventStore = { ...memoryEventStore(), readStream: async () => events };
   const fold = async (): Promise<void> => {
     const readModels = { get: async () => undefined } as never;
-    const behind = () => () => false;
+    const behind = () => false;
     const found = await getPayment({ store: inMemory, readModels, behind }, 'pay_1', 'm_1');
     expect(JSON.parse(found?.body ?? '{}').transactions).toHaveLength(OPERATIONS);
   };

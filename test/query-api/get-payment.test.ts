@@ -84,7 +84,7 @@ describe('gaps §9: a document at revision 1 of a longer stream, where others ap
     const changes = isParked ? [document, { ...park, time: timeOf(2) }] : [document];
     await readModels.apply(changes, null, '3');
     if (revision === 1) store.failWith(new StoreUnavailable('down'));
-    const behind = isParked ? () => () => false : behindTheStream(store);
+    const behind = isParked ? () => false : behindTheStream(store);
     const found = await getPayment({ store, readModels, behind }, 'pay_1', readModel.merchantId);
     expect(found?.revision).toBe(revision);
     await readModels.close();
