@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 /** A cache: any entry may be evicted at any time (ADR-0112). */
 export type BoundedMap<V extends NonNullable<unknown>> = Pick<
   LRUCache<string, V>,
-  'get' | 'peek' | 'set' | 'delete' | 'clear' | 'size' | 'calculatedSize'
+  'get' | 'peek' | 'set' | 'delete' | 'clear' | 'size'
 >;
 
 type BytesBound<V> = {
@@ -12,12 +12,14 @@ type BytesBound<V> = {
   bytesOf(value: V): number;
 };
 
-/** A value over `bytesMax` is not kept. The library's `max` would allocate all entries at once. */
+/** A value over `bytesMax` is not kept. */
 export const createBoundedMap = <V extends NonNullable<unknown>>(
   max: number,
-  { bytesMax, bytesOf }: BytesBound<V> = { bytesMax: max, bytesOf: () => 1 },
-): BoundedMap<V> => {
-  const bytesMin = Math.ceil(bytesMax / max);
-  const sizeCalculation = (value: V) => Math.max(bytesOf(value), bytesMin);
-  return new LRUCache<string, V>({ maxSize: bytesMax, sizeCalculation });
-};
+  bytes?: BytesBound<V>,
+): BoundedMap<V> =>
+  new LRUCache<string, V>(
+    bytes === undefined
+      ? // The library's `max` would allocate all entries at once.
+        { maxSize: max, sizeCalculation: () => 1 }
+      : { max, maxSize: bytes.bytesMax, sizeCalculation: bytes.bytesOf },
+  );

@@ -8,7 +8,7 @@ const READ_MODELS_MAX = 128;
 const READ_MODELS_BYTES_MAX = 32 * 1024 * 1024;
 
 /** Documents are kept by their bytes: some 22,000 of an ordinary payment. */
-const DOCUMENTS_MAX = 65_536;
+const DOCUMENTS_MAX = 32_768;
 const DOCUMENTS_BYTES_MAX = 40 * 1024 * 1024;
 const ENTRY_BYTES = 250;
 
