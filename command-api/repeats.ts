@@ -112,12 +112,15 @@ const joinCreate = (deps: CommandDeps, paymentId: string, budget: Budget) =>
 
 const equalCreate = (
   { unresolved }: CommandDeps,
-  { identity, previousIdentity, details }: CreateToFind['command'],
-): string | undefined =>
-  details.merchantReference === undefined
-    ? undefined
-    : (unresolved.equalCreate(identity.fingerprint) ??
-      (previousIdentity && unresolved.equalCreate(previousIdentity.fingerprint)));
+  command: CreateToFind['command'],
+): string | undefined => {
+  if (command.details.merchantReference === undefined) return undefined;
+  for (const [paymentId, { known }] of unresolved.all) {
+    const { fingerprint } = known;
+    if (fingerprint && isOfSameRequest({ identity: { fingerprint } }, command)) return paymentId;
+  }
+  return undefined;
+};
 
 /** Call it in the key's turn. */
 const findCreateUnder = async (

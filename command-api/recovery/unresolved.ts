@@ -243,11 +243,8 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
         });
       }
     },
-    equalCreate: (fingerprint: string): string | undefined => {
-      for (const [paymentId, { known }] of schedules.all)
-        if (known.fingerprint === fingerprint) return paymentId;
-      return undefined;
-    },
+    /** By payment. */
+    all: schedules.all as ReadonlyMap<string, Readonly<Scheduled<Known>>>,
     metrics: () => metricsOf(list(), nowMs()),
     list,
     askAboutAll: schedules.attemptAll,
