@@ -88,7 +88,6 @@ const openSides = async (
     fileOf: folder.path,
     newThread,
   });
-  const { projector } = projection;
   const provider = await openFileIn(folder, 'provider-ledger.sqlite', (file) =>
     openProvider(config, log, file),
   );
@@ -102,7 +101,7 @@ const openSides = async (
     documents: await openDocuments(drivers),
     unresolvedAfterMs: wrappers.unresolvedAfterMs,
     sharedStore: engine.shared,
-    readModels: { ...readModels, waitForRevision: projector.waitForRevision },
+    readModels: { ...readModels, waitForRevision: freshness.waitIn(readModels) },
     identities,
     provider: wrappers.provider?.(provider) ?? provider,
   });

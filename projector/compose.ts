@@ -42,6 +42,14 @@ type Following = Pick<ProjectorOptions, 'store' | 'readModels' | 'running' | 'lo
   freshness: Pick<Freshness, 'caughtUp' | 'lost' | 'isCaughtUp'>;
 };
 
+const withHashes =
+  ({ next }: RunningHash, { events: apply }: Projection): Subscriber['events'] =>
+  async (events) => {
+    const { events: linked, taken } = next(events);
+    await apply(linked);
+    taken();
+  };
+
 const subscriberOf = (own: Following): Subscriber => ({
   start: async () => {
     const { running, lease, projection, freshness } = own;
@@ -54,11 +62,7 @@ const subscriberOf = (own: Following): Subscriber => ({
     return from;
   },
   until: own.lease.lost,
-  events: async (events) => {
-    const next = own.running?.next(events);
-    await own.projection.events(next?.events ?? events);
-    next?.taken();
-  },
+  events: own.running ? withHashes(own.running, own.projection) : own.projection.events,
   removal: async (stream) => {
     const paymentId = paymentOf(stream);
     if (paymentId !== undefined) return own.projection.removal(paymentId);
@@ -171,10 +175,6 @@ export const startProjector = async (options: ProjectorOptions) => {
   };
   if (!wasEmpty && readModels.compareElsewhere) void comparisons.indexes(rebuild);
 
-  /** False at once before they have caught up: GET folds streams then. */
-  const waitForRevision: ReadModels['waitForRevision'] = async (...request) =>
-    isCaughtUp() && readModels.waitForRevision(...request);
-
   let stopping = false;
   /** Throws StandingBy. */
   const whileFollowing =
@@ -189,7 +189,6 @@ export const startProjector = async (options: ProjectorOptions) => {
     caughtUp: freshness.firstCaughtUp,
     status: () => statusOf({ ...parts, freshness, watch, comparisons }),
     handedOver: lease.handedOver,
-    waitForRevision,
     lag: watch.lag,
     isBehind: freshness.isBehind,
     /** Also where the store was emptied and the projector has not noticed yet. */

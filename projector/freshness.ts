@@ -5,6 +5,7 @@
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { paymentOf } from '../shared/payment/events.ts';
+import type { ReadModelsReader } from '../shared/read-models/port.ts';
 
 /** `appending` counts appends under way; the others are revisions, -1 for none. */
 type Tracked = { appending: number; committed: number; applied: number };
@@ -91,6 +92,11 @@ export const trackFreshness = (trackedMax = TRACKED_MAX) => {
       const entry = tracked.get(paymentId);
       return !ready || (entry !== undefined && entry.committed > entry.applied);
     },
+    /** False at once before the documents have caught up: GET folds streams then. */
+    waitIn:
+      ({ waitForRevision }: Pick<ReadModelsReader, 'waitForRevision'>) =>
+      async (...request: Parameters<typeof waitForRevision>): Promise<boolean> =>
+        ready && waitForRevision(...request),
     isCaughtUp: () => ready,
     firstCaughtUp: first.promise,
     size: () => tracked.size,
