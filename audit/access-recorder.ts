@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { expectedAfter, timeAfter } from '../shared/event-store/codec.ts';
 import { AppendOutcomeUnknown, RevisionConflict } from '../shared/event-store/errors.ts';
 import type { EventStore, NewEvent, RecordedEvent } from '../shared/event-store/port.ts';
-import { contextOf } from '../shared/http/request.ts';
+import { contextOf, senderOf } from '../shared/http/request.ts';
 import type {} from '../shared/http/server/app.ts';
 import { type AccessEvent, auditStreamOf } from '../shared/payment/audit-events.ts';
 import { withoutLongNumbers } from '../shared/runtime/card-numbers.ts';
@@ -67,7 +67,7 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
     const named = paymentId === undefined ? {} : { paymentId };
     if (request.principal === undefined)
       throw new Error('the audit route has no authenticate hook');
-    const { merchantId, actor } = request.principal;
+    const { merchantId } = request.principal;
     const data = {
       action,
       merchantId,
@@ -78,7 +78,7 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
       id: newEventId(),
       time: timeAfter(end.last),
       event: { type: 'AuditAccessed', data },
-      context: contextOf({ actor, requestId: request.id }),
+      context: contextOf(senderOf(request.principal, { request })),
     };
   };
 

@@ -7,7 +7,7 @@ import type { EventStore } from '../shared/event-store/port.ts';
 import { onlyOf } from '../shared/http/auth/principal.ts';
 import { JSON_TYPE, reject } from '../shared/http/errors.ts';
 import { NoParameters } from '../shared/http/fields.ts';
-import { contextOf } from '../shared/http/request.ts';
+import { contextOf, senderOf } from '../shared/http/request.ts';
 import {
   asJson,
   jsonBody,
@@ -192,8 +192,7 @@ export const LOG_ROUTES = {
     handle: async ({ store, verification }, { principal, content }, reply) => {
       if (!(await verification.hasNamed(content)))
         return reject(reply, 'BUSINESS_RULE_VIOLATION', NOT_NAMED);
-      const { actor } = principal;
-      const context = contextOf({ actor, requestId: reply.request.id });
+      const context = contextOf(senderOf(principal, reply));
       const { stream, revision, reason, digest, note } = content;
       const data = { stream, revision, reason, ...(digest !== undefined && { digest }), note };
       const event = { type: 'LogBreakAcknowledged', data } as const;
@@ -201,6 +200,7 @@ export const LOG_ROUTES = {
       const own = acknowledgementStreamOf(newUlid());
       const [stored] = await appendControl(store, own, NO_EVENTS, [event], context);
       const acknowledgedAt = stored?.time;
+      const { actor } = principal;
       return sendJson(reply, { stream, revision, reason, note, actor, acknowledgedAt });
     },
   }),

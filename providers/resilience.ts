@@ -4,7 +4,7 @@ import { type StartTimer, startTimer as startNodeTimer } from '../shared/runtime
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { createTurns } from '../shared/runtime/fair-turns.ts';
 import type { Logger } from '../shared/runtime/log.ts';
-import { withSpan } from '../shared/runtime/tracing.ts';
+import { isTracing, withSpan } from '../shared/runtime/tracing.ts';
 import {
   type KeepOpened,
   type NotSentReason,
@@ -88,6 +88,7 @@ export const resilient = (
   /** Operations in a row without a response. */
   let unanswered = 0;
   let onBack = (): void => undefined;
+  const hasTraces = isTracing();
 
   const measured = async <T extends Said>(
     operation: string,
@@ -95,12 +96,15 @@ export const resilient = (
     span = operation.toLowerCase(),
   ): Promise<T> => {
     const startedAt = performance.now();
-    const attributes = { 'server.address': address };
-    const traced = { name: `provider ${span}`, kind: 'CLIENT', attributes } as const;
-    const response = await withSpan(traced, call, ({ outcome }) => ({
-      'payments.outcome': outcome,
-      'error.type': outcome === 'UNKNOWN' ? outcome : undefined,
-    }));
+    const traced = () => {
+      const attributes = { 'server.address': address };
+      const start = { name: `provider ${span}`, kind: 'CLIENT', attributes } as const;
+      return withSpan(start, call, ({ outcome }) => ({
+        'payments.outcome': outcome,
+        'error.type': outcome === 'UNKNOWN' ? outcome : undefined,
+      }));
+    };
+    const response = await (hasTraces ? traced() : call());
     onCall?.(operation, response.outcome, (performance.now() - startedAt) / 1000);
     onResponse?.(operation, response);
     if (response.outcome === 'UNKNOWN' || response.outcome === 'NOT_SENT') return response;

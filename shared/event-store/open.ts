@@ -10,26 +10,29 @@ import { openSqliteEventStore } from './sqlite/event-store.ts';
 
 const familyOf = (stream: string): string => stream.split('-', 1)[0] ?? '';
 
+const tracedStore = (store: EventStore, system: string): EventStore => {
+  const spanOf = (operation: string, stream: string) =>
+    databaseSpan(system, operation, `${operation} ${familyOf(stream)}`);
+  return {
+    ...store,
+    append: (...batch) => withSpan(spanOf('append', batch[0]), () => store.append(...batch)),
+    readStream: (stream) => withSpan(spanOf('read', stream), () => store.readStream(stream)),
+  };
+};
+
 /** Counts the appends that failed, or whose outcome is unknown; makes spans where there are traces. */
 const watchedStore = (
-  store: EventStore,
+  own: EventStore,
   system: string,
   { appendFailures }: Pick<Metrics, 'appendFailures'>,
 ): EventStore => {
-  const traced = <T>(operation: string, stream: string, work: () => Promise<T>): Promise<T> =>
-    isTracing()
-      ? withSpan(databaseSpan(system, operation, `${operation} ${familyOf(stream)}`), work)
-      : work();
+  const store = isTracing() ? tracedStore(own, system) : own;
   const counted = (error: unknown): never => {
     if (error instanceof StoreUnavailable || error instanceof AppendOutcomeUnknown)
       appendFailures.inc();
     throw error;
   };
-  return {
-    ...store,
-    append: (...batch) => traced('append', batch[0], () => store.append(...batch)).catch(counted),
-    readStream: (stream) => traced('read', stream, () => store.readStream(stream)),
-  };
+  return { ...store, append: (...batch) => store.append(...batch).catch(counted) };
 };
 
 type EventStoreOptions = {

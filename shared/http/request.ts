@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EventContext } from '../event-store/port.ts';
 import { parseText, textOf } from '../runtime/json.ts';
-import { currentTraceparent } from '../runtime/tracing.ts';
+import { traceparentOf } from '../runtime/tracing.ts';
 import type { Principal } from './auth/principal.ts';
 
 /** A client mends the first ones first. */
@@ -70,23 +70,24 @@ export const soleHeader = (rawHeaders: readonly string[], name: string) => {
   return value;
 };
 
-export type Sender = { merchantId: string; actor: string; requestId: string };
+/** It names the request's trace (ADR-0233). */
+export type Sender = Pick<EventContext, 'actor' | 'requestId' | 'traceparent'> & {
+  merchantId: string;
+};
 
 export const senderOf = (
   { merchantId, actor }: Principal,
   { request }: Pick<FastifyReply, 'request'>,
-): Sender => ({ merchantId, actor, requestId: request.id });
+): Sender => {
+  const sender = { merchantId, actor, requestId: request.id };
+  const { span } = request;
+  return span === undefined ? sender : { ...sender, traceparent: traceparentOf(span.place) };
+};
 
-/** The context of the first event of a request; it names the request's trace (ADR-0233). */
-export const contextOf = ({ actor, requestId }: Pick<EventContext, 'actor' | 'requestId'>) => {
-  const context: EventContext = {
-    actor,
-    requestId,
-    correlationId: requestId,
-    causationId: requestId,
-  };
-  const traceparent = currentTraceparent();
-  return traceparent === undefined ? context : { ...context, traceparent };
+/** The context of the first event of a request. */
+export const contextOf = ({ merchantId: _, ...sender }: Sender): EventContext => {
+  const { requestId } = sender;
+  return { ...sender, correlationId: requestId, causationId: requestId };
 };
 
 export const parseIdempotencyKey = (

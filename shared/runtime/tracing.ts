@@ -83,7 +83,7 @@ export const receivedTraceparent = (text: unknown): SpanContext | undefined => {
   return place !== undefined && looksLikeCard(traceparentOf(place)) ? undefined : place;
 };
 
-const traceparentOf = (place: SpanContext): string =>
+export const traceparentOf = (place: SpanContext): string =>
   `${VERSION}-${place.traceId}-${place.spanId}-0${isSampled(place) ? 1 : 0}`;
 
 export type OpenSpan = {
