@@ -2,7 +2,7 @@
 import type { NewThread } from '../../runtime/jobs.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
-import type { EventStore, FileFault, Position } from '../port.ts';
+import type { EventStore, Position } from '../port.ts';
 import { checkFile, watchDamage } from './file-check.ts';
 import { groupCommit, startWriter } from './group-commit.ts';
 import {
@@ -55,28 +55,16 @@ export async function openSqliteEventStore(
     met,
   );
   const tail = liveTail(writer.openedAt);
-  const { append, done, ping } = groupCommit(writer, tail, options);
+  const { append, noteFaults, close, ping } = groupCommit(writer, tail, options);
   const { subscribe, stored, ...reads } = readers(writer.call, tail);
   const scans = newThread?.(SCANS_LOWERED_BY);
   const closing = new AbortController();
   let closed: Promise<void> | undefined;
-  let faults: readonly FileFault[] = [];
-  const rejectFaulty = (stream: string): void => {
-    const fault = faults.find((one) => one.stream === stream || one.stream === '');
-    if (fault !== undefined) throw new StoreFileUnusable(`nothing is appended: ${fault.reason}`);
-  };
 
   return {
     ...reads,
-    append: async (...batch) => {
-      if (closed !== undefined) throw new StoreUnavailable('the event store is closed');
-      rejectFaulty(batch[0]);
-      return append(...batch);
-    },
-    ping: async () => {
-      rejectFaulty('');
-      await ping();
-    },
+    append,
+    ping,
     stored: {
       ...stored,
       ...(scans && {
@@ -85,7 +73,7 @@ export async function openSqliteEventStore(
       checkFile: async (signal) => {
         const either = AbortSignal.any([signal, closing.signal]);
         const found = await checkFile(liveAddress(file), either);
-        faults = found;
+        noteFaults(found);
         return found;
       },
       onDamage,
@@ -96,7 +84,7 @@ export async function openSqliteEventStore(
     lastPosition: () => positionOf(tail.last()),
     close() {
       closing.abort();
-      closed ??= done().then(async () => {
+      closed ??= close().then(async () => {
         // The last to close the file moves its write-ahead log: a reader could not.
         await scans?.end();
         await writer.close();

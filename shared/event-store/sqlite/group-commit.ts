@@ -8,7 +8,7 @@ import {
   StoreUnavailable,
 } from '../errors.ts';
 import { decodeForm } from '../fold-stream.ts';
-import type { EventStore, Expected, RecordedEvent } from '../port.ts';
+import type { EventStore, Expected, FileFault, RecordedEvent } from '../port.ts';
 import { type AppendJob, type AppendOutcome, Failed, type WriterOptions } from './database.ts';
 import type { LiveTail } from './log-reader.ts';
 import type { Writer } from './worker.ts';
@@ -107,6 +107,14 @@ export function groupCommit(
   let waiting: Waiting[] = [];
   let working: Promise<void> | undefined;
   let rejecting = false;
+  let faults: readonly FileFault[] = [];
+  let closed = false;
+
+  /** No stream: the file as a whole. */
+  function rejectFaulty(stream = ''): void {
+    const fault = faults.find((one) => one.stream === stream || one.stream === '');
+    if (fault !== undefined) throw new StoreFileUnusable(`nothing is appended: ${fault.reason}`);
+  }
 
   async function work(): Promise<void> {
     while (waiting.length > 0) {
@@ -169,6 +177,8 @@ export function groupCommit(
   }
 
   const append: EventStore['append'] = async (stream, expected, events) => {
+    if (closed) throw new StoreUnavailable('the event store is closed');
+    rejectFaulty(stream);
     if (waiting.length >= WAITING_APPENDS_MAX)
       throw new StoreUnavailable('too many appends wait for the disk');
     const encoded = encode(stream, expected, events);
@@ -180,13 +190,21 @@ export function groupCommit(
 
   return {
     append,
+    noteFaults(found: readonly FileFault[]): void {
+      faults = found;
+    },
     async ping(): Promise<void> {
+      rejectFaulty();
       if (!rejecting) return;
       await callRaw('probe').catch(({ message }: Failed) => {
         throw new StoreUnavailable(`not writable: ${message}`);
       });
       noteTaken();
     },
-    done: (): Promise<void> => working ?? Promise.resolve(),
+    /** Takes no append any more. */
+    async close(): Promise<void> {
+      closed = true;
+      await working;
+    },
   };
 }
