@@ -14,14 +14,15 @@ import {
   refundableAmount,
   type UnresolvedIntent,
 } from './state.ts';
-import { amountsAfter, NO_AMOUNTS } from './sums.ts';
 import {
+  amountsAfter,
   type FollowingEvent,
   type IntentEvent,
   isIntent,
   isLater,
   isNote,
   type LaterEvent,
+  NO_AMOUNTS,
   type NoteEvent,
   type OutcomeEvent,
   TRANSITIONS,

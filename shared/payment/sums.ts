@@ -1,38 +1,14 @@
-/** A payment's amounts, event by event: added up here alone, and checked, as hashes say nothing about them (M2, M3, M8). */
+/** Checks a payment's amounts, event by event, as hashes say nothing about them (M2, M3, M8). */
 import type { PaymentEvent } from './events.ts';
-import { type Minor, minor } from './fields.ts';
-import type { PaymentResponse } from './response.ts';
-import { isIntent, isLater, isNote } from './transitions.ts';
-
-/** What a payment's events add up to. */
-type Amounts = Pick<PaymentResponse, 'authorizedAmount' | 'capturedAmount' | 'refundedAmount'>;
-
-export const NO_AMOUNTS: Amounts = {
-  authorizedAmount: minor(0),
-  capturedAmount: minor(0),
-  refundedAmount: minor(0),
-};
-
-/** The amounts that an event changes; none for an intent, a note, or a decline. */
-export const amountsAfter = (
-  { refundedAmount }: Amounts,
-  { type, data: { amount } }: PaymentEvent,
-): Partial<Amounts> => {
-  switch (type) {
-    case 'PaymentAuthorized':
-      return { authorizedAmount: amount };
-    case 'PaymentCaptured':
-    case 'PaymentCaptureObserved':
-      return { capturedAmount: amount };
-    case 'PaymentRefunded':
-    case 'PaymentRefundObserved':
-      return { refundedAmount: minor(refundedAmount + amount) };
-    case 'PaymentRefundFailed':
-      return { refundedAmount: minor(refundedAmount - amount) };
-    default:
-      return {};
-  }
-};
+import type { Minor } from './fields.ts';
+import {
+  type Amounts,
+  amountsAfter,
+  isIntent,
+  isLater,
+  isNote,
+  NO_AMOUNTS,
+} from './transitions.ts';
 
 export type PaymentSums = Amounts & {
   currency: string;

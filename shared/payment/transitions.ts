@@ -1,5 +1,6 @@
-/** The one table of transitions, and what an event needs of its operation before it (M8, L5). */
+/** What an event does to a payment: the one table of statuses (M8, L5), and the one sum of amounts. */
 import type { PaymentEvent, PaymentEventType } from './events.ts';
+import { type Minor, minor } from './fields.ts';
 
 /** Interface, "Payment response"; in the order in which a payment can reach them. */
 export const PAYMENT_STATUSES = [
@@ -83,6 +84,36 @@ export const TRANSITIONS: Readonly<Record<(FollowingEvent | LaterEvent)['type'],
   PaymentRefundFailed: { from: ['CAPTURED', 'REFUNDED'], to: 'CAPTURED' },
   PaymentDisputed: { from: ['CAPTURED', 'REFUNDED'] },
   PaymentDisputeClosed: { from: ['CAPTURED', 'REFUNDED'] },
+};
+
+/** What a payment's events add up to. */
+export type Amounts = Record<'authorizedAmount' | 'capturedAmount' | 'refundedAmount', Minor>;
+
+export const NO_AMOUNTS: Amounts = {
+  authorizedAmount: minor(0),
+  capturedAmount: minor(0),
+  refundedAmount: minor(0),
+};
+
+/** The amounts that an event changes; none for an intent, a note, or a decline. */
+export const amountsAfter = (
+  { refundedAmount }: Amounts,
+  { type, data: { amount } }: PaymentEvent,
+): Partial<Amounts> => {
+  switch (type) {
+    case 'PaymentAuthorized':
+      return { authorizedAmount: amount };
+    case 'PaymentCaptured':
+    case 'PaymentCaptureObserved':
+      return { capturedAmount: amount };
+    case 'PaymentRefunded':
+    case 'PaymentRefundObserved':
+      return { refundedAmount: minor(refundedAmount + amount) };
+    case 'PaymentRefundFailed':
+      return { refundedAmount: minor(refundedAmount - amount) };
+    default:
+      return {};
+  }
 };
 
 /** The provider on what was resolved by hand: nothing definite yet, or other than is recorded (ADR-0099). */
