@@ -100,8 +100,7 @@ const openProvider = ({ config, provider, metrics, log: logger }: CommandSideOpt
   const url = config.stripe?.url ?? config.provider.url;
   const measured = resilient(provider, {
     address: url === undefined ? undefined : new URL(url).hostname,
-    onCall: (operation, outcome, seconds) =>
-      metrics.providerSeconds.observe({ operation, outcome }, seconds),
+    metrics,
     onResponse: rejections.note,
   });
   return { provider: forOwnOperations(measured, config.provider.names), rejections };
@@ -124,10 +123,7 @@ const createDeps = (
       cachedBytesMax: CACHED_BYTES_MAX,
       // No command waits for a server that it can do without.
       readModels: sharedStore || config.mongoUrl !== undefined ? undefined : readModels,
-      onConflict: () => metrics.appendConflicts.inc(),
-      onAppended: (events) => {
-        for (const { event } of events) metrics.eventsAppended.inc({ type: event.type });
-      },
+      metrics,
     }),
     provider,
     queues: createQueues(),
@@ -148,11 +144,6 @@ const createDeps = (
       givesNotices: givesNotices(config),
     }),
     providers: names,
-    rulesOf: (merchantId) => {
-      const rules = config.merchants.get(merchantId) ?? config.rules;
-      const { maxAmount, acceptedBrands, merchantReference } = rules;
-      return { maxAmount, acceptedBrands, uniqueReferences: merchantReference === 'unique' };
-    },
     operationsMax: config.maxOperationsPerPayment,
   };
 };
@@ -205,11 +196,9 @@ const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): voi
     readModels,
     providerAhead,
     commands,
+    config,
     stopping: stopping.signal,
-    onCommand: (command, outcome, seconds) => {
-      metrics.commands.inc({ command, outcome });
-      metrics.commandSeconds.observe({ command }, seconds);
-    },
+    metrics,
     record: createRecorder(store),
     reconcile: reconciling.compare,
     streams: createStreams(app),

@@ -10,7 +10,7 @@ import {
   maskToken,
   type TokenInput,
 } from '../shared/payment/card.ts';
-import type { CreateCommand } from '../shared/payment/commands.ts';
+import type { CreateCommand, MerchantRules } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
 import { createOf } from '../shared/payment/state.ts';
 import type { CommandDeps } from './deps.ts';
@@ -37,7 +37,11 @@ type Attempt = Begins & {
   call: CallDetails;
 };
 
-type SentCreate = Begins & { request: CreateRequest; key: string | undefined };
+type SentCreate = Begins & {
+  request: CreateRequest;
+  key: string | undefined;
+  rules: MerchantRules;
+};
 
 export const createPayment = async (
   deps: CommandDeps,
@@ -58,8 +62,8 @@ export const createPayment = async (
 };
 
 const attemptOf = (
-  { identities, providers, rulesOf }: CommandDeps,
-  { sender, request, key, budget, reach }: SentCreate,
+  { identities, providers }: CommandDeps,
+  { sender, request, key, rules, budget, reach }: SentCreate,
 ): Attempt => {
   const { merchantId } = sender;
   const { card, authentication, longTexts = [], ...fields } = request;
@@ -77,7 +81,7 @@ const attemptOf = (
     identity: keyHash ? { ...identity, keyHash } : identity,
     previousIdentity,
     authentication: authentication && (true as const),
-    rules: rulesOf(merchantId),
+    rules,
     providers,
   } as const;
   const call: CallDetails = {
@@ -99,7 +103,7 @@ export const uniqueReferenceOf = ({
   rules,
   details,
 }: Pick<CreateCommand, 'rules' | 'details'>): string | undefined =>
-  rules.uniqueReferences ? details.merchantReference : undefined;
+  rules.merchantReference === 'unique' ? details.merchantReference : undefined;
 
 /** Undefined if another request has the id or the reference: look at the payments again. */
 const createNew = async (

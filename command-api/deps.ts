@@ -1,6 +1,5 @@
 import type { EventStore } from '../shared/event-store/port.ts';
 import type { Identities } from '../shared/http/idempotency.ts';
-import type { MerchantRules } from '../shared/payment/commands.ts';
 import type { AskDeps } from './recovery/ask.ts';
 import type { Unresolved } from './recovery/unresolved.ts';
 
@@ -12,7 +11,6 @@ export type CommandDeps = AskDeps & {
   identities: Identities;
   /** Other processes append to it: what this process last saw of a payment may be old. */
   sharedStore: boolean;
-  rulesOf(merchantId: string): MerchantRules;
   providers: readonly string[];
   operationsMax: number;
 };

@@ -28,6 +28,7 @@ import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { jittered, pause, WIDE_JITTER } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { newEventId } from '../shared/runtime/ids.ts';
+import type { Metrics } from '../shared/runtime/metrics.ts';
 
 export type LoadedPayment = {
   events: readonly RecordedPaymentEvent[];
@@ -83,8 +84,7 @@ type PaymentLogOptions = {
   readModels?: Pick<ReadModelsReader, 'getAny'> | undefined;
   /** Wall clock; only ever stored as an event's time. */
   nowMs: () => number;
-  onAppended: (events: readonly RecordedPaymentEvent[]) => void;
-  onConflict: () => void;
+  metrics: Pick<Metrics, 'eventsAppended' | 'appendConflicts'>;
   cachedPaymentsMax: number;
   cachedBytesMax: number;
 };
@@ -151,7 +151,7 @@ export const paymentDone = (command: Command, executed: Executed): LoadedPayment
 };
 
 export const createPaymentLog = (options: PaymentLogOptions) => {
-  const { store, readModels, nowMs, onAppended, onConflict, cachedPaymentsMax } = options;
+  const { store, readModels, nowMs, metrics, cachedPaymentsMax } = options;
   const bytes = { bytesMax: options.cachedBytesMax, bytesOf: bytesOfPayment };
   const cache = createBoundedMap<LoadedPayment>(cachedPaymentsMax, bytes);
 
@@ -220,11 +220,11 @@ export const createPaymentLog = (options: PaymentLogOptions) => {
           const appended = await append(store, [streamOf(paymentId), expected, events], budget);
           const next = after(payment, appended);
           remember(paymentId, next);
-          onAppended(appended);
+          for (const { event } of appended) metrics.eventsAppended.inc({ type: event.type });
           return { kind: 'done', payment: next };
         } catch (error) {
           if (!(error instanceof RevisionConflict)) throw error;
-          onConflict();
+          metrics.appendConflicts.inc();
           if (budget.leftMs() === 0) throw new BudgetSpent();
         }
       }

@@ -24,6 +24,7 @@ import { foldReadModel } from '../shared/payment/fold.ts';
 import { actionBodyOf, bodyOf, failureBodyOf } from '../shared/payment/response.ts';
 import { isFree, type Operation, type PaymentReadModel } from '../shared/payment/state.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
+import type { Metrics } from '../shared/runtime/metrics.ts';
 import type { LoadedPayment } from './payment-log.ts';
 
 export type CommandResponse = {
@@ -164,7 +165,7 @@ export type RespondDeps = {
   readModels: Pick<ReadModelsReader, 'waitForRevision'>;
   /** A stop ends what requests wait for before their connections are cut. */
   stopping: AbortSignal;
-  onCommand(command: string, outcome: CommandResponse['outcome'], seconds: number): void;
+  metrics: Pick<Metrics, 'commands' | 'commandSeconds'>;
 };
 
 /** A GET folds the stream where that was too short. */
@@ -207,7 +208,8 @@ export const respondInBudget = async (
       Math.min(READ_MODELS_WAIT_MS, budget.leftMs()),
     );
   }
-  api.onCommand(command, response.outcome, (performance.now() - startedAt) / 1000);
+  api.metrics.commands.inc({ command, outcome: response.outcome });
+  api.metrics.commandSeconds.observe({ command }, (performance.now() - startedAt) / 1000);
   return send(reply, response);
 };
 

@@ -19,6 +19,7 @@ import {
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { longRuns, looksLikeCard, runsHoldCard } from '../shared/runtime/card-numbers.ts';
+import type { Config } from '../shared/runtime/config.ts';
 import { onError } from '../shared/runtime/error-text.ts';
 import type { WebhookDeps } from '../webhooks/endpoints/requests.ts';
 import { WEBHOOK_ROUTES } from '../webhooks/endpoints/routes.ts';
@@ -52,6 +53,7 @@ import { type RespondDeps, respondInBudget } from './responses.ts';
 export type CommandApi = RespondDeps & {
   readModels: Pick<ReadModelsReader, 'get'>;
   commands: CommandDeps;
+  config: Pick<Config, 'rules' | 'merchants'>;
   requestBudgetMs: number;
   onOtherCard(sender: Sender): void;
   providerAhead: Pick<ProviderAhead, 'readOnly'>;
@@ -102,7 +104,7 @@ const PAYMENT_ROUTES = {
     },
     handle: async (api, { principal, arrivedAtMs, content }, reply) => {
       const { request, key, holdsOtherCard } = content;
-      const rules = api.commands.rulesOf(principal.merchantId);
+      const rules = api.config.merchants.get(principal.merchantId) ?? api.config.rules;
       // An earlier request with this reference may have been carried out.
       if (uniqueReferenceOf({ ...request, rules }) !== undefined)
         reply.request.paymentOutcome = 'UNKNOWN';
@@ -114,7 +116,7 @@ const PAYMENT_ROUTES = {
       return respondInBudget(api, reply, {
         command: 'create',
         budget,
-        run: (reach) => createPayment(api.commands, { sender, request, key, budget, reach }),
+        run: (reach) => createPayment(api.commands, { sender, request, key, rules, budget, reach }),
         earlier: () => earlierCreate(api.commands, sender, key),
       });
     },

@@ -4,6 +4,7 @@ import { type StartTimer, startTimer as startNodeTimer } from '../shared/runtime
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
 import { createTurns } from '../shared/runtime/fair-turns.ts';
 import type { Logger } from '../shared/runtime/log.ts';
+import type { Metrics } from '../shared/runtime/metrics.ts';
 import { isTracing, withSpan } from '../shared/runtime/tracing.ts';
 import {
   type KeepOpened,
@@ -18,7 +19,7 @@ import {
 
 type ResilienceOptions = {
   address?: string | undefined;
-  onCall?: (operation: string, outcome: string, seconds: number) => void;
+  metrics?: Pick<Metrics, 'providerSeconds'>;
   onResponse?: (operation: string, response: Said) => void;
   callsMax?: number;
   nowMs?: () => number;
@@ -82,7 +83,7 @@ export const resilient = (
   options: ResilienceOptions = {},
 ): ResilientProvider => {
   const { callsMax = 256, nowMs = () => performance.now(), startTimer = startNodeTimer } = options;
-  const { address, onCall, onResponse } = options;
+  const { address, metrics, onResponse } = options;
   const places = createTurns(callsMax);
   const breaker = createBreaker(nowMs);
   /** Operations in a row without a response. */
@@ -105,9 +106,13 @@ export const resilient = (
       }));
     };
     const response = await (hasTraces ? traced() : call());
-    onCall?.(operation, response.outcome, (performance.now() - startedAt) / 1000);
+    const { outcome } = response;
+    metrics?.providerSeconds.observe(
+      { operation, outcome },
+      (performance.now() - startedAt) / 1000,
+    );
     onResponse?.(operation, response);
-    if (response.outcome === 'UNKNOWN' || response.outcome === 'NOT_SENT') return response;
+    if (outcome === 'UNKNOWN' || outcome === 'NOT_SENT') return response;
     const wasAway = unanswered >= FAILURES_TO_OPEN;
     unanswered = 0;
     if (wasAway) onBack();

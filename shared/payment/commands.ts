@@ -39,8 +39,8 @@ export type MerchantRules = {
   /** Minor units. */
   maxAmount: number;
   acceptedBrands?: readonly CardBrand[] | undefined;
-  /** A merchantReference names one payment that is not FAILED (gaps §8). */
-  uniqueReferences?: boolean;
+  /** Where unique it names one payment that is not FAILED (gaps §8). */
+  merchantReference?: 'allow' | 'unique' | undefined;
 };
 
 /**

@@ -1,5 +1,6 @@
 import { createPaymentLog, type PaymentLog } from '../../command-api/payment-log.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
 
 /** What a command process reads and appends by, over a store; it keeps ten payments unless told otherwise. */
 export const paymentLogOver = (
@@ -9,8 +10,7 @@ export const paymentLogOver = (
   createPaymentLog({
     store,
     nowMs: Date.now,
-    onAppended: () => undefined,
-    onConflict: () => undefined,
+    metrics: createMetrics(),
     cachedPaymentsMax: 10,
     cachedBytesMax: 1_000_000,
     ...more,
