@@ -83,7 +83,8 @@ export const resilient = (
   options: ResilienceOptions = {},
 ): ResilientProvider => {
   const { callsMax = 256, nowMs = () => performance.now(), startTimer = startNodeTimer } = options;
-  const { address, metrics, onResponse } = options;
+  const { metrics, onResponse } = options;
+  const attributes = { 'server.address': options.address };
   const places = createTurns(callsMax);
   const breaker = createBreaker(nowMs);
   /** Operations in a row without a response. */
@@ -97,14 +98,11 @@ export const resilient = (
     span = operation.toLowerCase(),
   ): Promise<T> => {
     const startedAt = performance.now();
-    const traced = () => {
-      const attributes = { 'server.address': address };
-      const start = { name: `provider ${span}`, kind: 'CLIENT', attributes } as const;
-      return withSpan(start, call, ({ outcome }) => ({
+    const traced = () =>
+      withSpan({ name: `provider ${span}`, kind: 'CLIENT', attributes }, call, ({ outcome }) => ({
         'payments.outcome': outcome,
         'error.type': outcome === 'UNKNOWN' ? outcome : undefined,
       }));
-    };
     const response = await (hasTraces ? traced() : call());
     const { outcome } = response;
     metrics?.providerSeconds.observe(

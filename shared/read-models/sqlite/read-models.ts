@@ -17,8 +17,7 @@ import type {
   ReadModelsWriter,
 } from '../port.ts';
 import { createRevisionWaiters } from '../waiters.ts';
-import { type Caches, createCaches } from './caches.ts';
-import { createReader } from './reader.ts';
+import { type Caches, createCaches, createReader } from './reader.ts';
 import type { CheckedRow } from './schema.ts';
 import {
   type FileConnection,
