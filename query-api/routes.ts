@@ -26,15 +26,6 @@ import { registerDocs } from './docs/routes.ts';
 import { getPayment, type QueryDeps } from './get-payment.ts';
 import { WEBHOOK_EVENT_ROUTES, type WebhookEventDeps } from './webhook-events.ts';
 
-/** One that cannot be read must not fail the page of the others (P5). */
-const bodyFor =
-  (deps: QueryDeps, merchantId: string) =>
-  async ({ paymentId, body }: PaymentDocument): Promise<string> => {
-    const unreadable = onError(UnreadableStream, () => undefined);
-    const found = await getPayment(deps, paymentId, merchantId).catch(unreadable);
-    return found?.body ?? body;
-  };
-
 const LIMIT_DEFAULT = 20;
 const LIMIT_MAX = 100;
 
@@ -67,21 +58,24 @@ const ListParameters = z.strictObject(
   },
 );
 
-type ListRequest = z.output<typeof ListParameters>;
-
 /** Throws ReadModelsUnavailable and StoreUnavailable. */
 const listPayments = async (
   deps: QueryDeps,
   merchantId: string,
-  request: ListRequest,
+  request: z.output<typeof ListParameters>,
 ): Promise<string> => {
   const { limit, status, from, to, merchantReference, cursor } = request;
   const after = cursor ?? undefined;
   const search = { status, from, to, merchantReference, after, merchantId };
   const { documents, searchedTo } = await deps.readModels.search(search, limit);
   const page = await foldDamaged(deps.store, search, documents);
-  const bodyOf = bodyFor(deps, merchantId);
-  const bodies = await Promise.all(page.map((one) => (one.parked ? bodyOf(one) : one.body)));
+  // One that cannot be read must not fail the page of the others (P5).
+  const unreadable = onError(UnreadableStream, () => undefined);
+  const bodyOf = async ({ parked, paymentId, body }: PaymentDocument): Promise<string> => {
+    if (!parked) return body;
+    return (await getPayment(deps, paymentId, merchantId).catch(unreadable))?.body ?? body;
+  };
+  const bodies = await Promise.all(page.map(bodyOf));
   const next = searchedTo === undefined ? '' : `,"nextCursor":"${cursorOf(searchedTo)}"`;
   return `{"payments":[${bodies.join(',')}]${next}}`;
 };
