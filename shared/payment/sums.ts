@@ -1,16 +1,9 @@
 /** Checks a payment's amounts, event by event, as hashes say nothing about them (M2, M3, M8). */
 import type { PaymentEvent } from './events.ts';
 import type { Minor } from './fields.ts';
-import {
-  type Amounts,
-  amountsAfter,
-  isIntent,
-  isLater,
-  isNote,
-  NO_AMOUNTS,
-} from './transitions.ts';
+import { amountsAfter, isIntent, isLater, isNote, NO_AMOUNTS } from './transitions.ts';
 
-export type PaymentSums = Amounts & {
+export type PaymentSums = typeof NO_AMOUNTS & {
   currency: string;
   /** Intents until their last outcome. A list: the engine learns a form for each object of ids. */
   requested: readonly { operationId: string; amount: Minor }[];
@@ -18,7 +11,7 @@ export type PaymentSums = Amounts & {
 
 type Added = { sums: PaymentSums } | { reason: string };
 
-const left = ({ capturedAmount, refundedAmount }: Amounts): number =>
+const left = ({ capturedAmount, refundedAmount }: PaymentSums): number =>
   capturedAmount - refundedAmount;
 
 const moneyReason = (sums: PaymentSums, { type, data }: PaymentEvent): string | undefined => {

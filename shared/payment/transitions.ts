@@ -87,7 +87,7 @@ export const TRANSITIONS: Readonly<Record<(FollowingEvent | LaterEvent)['type'],
 };
 
 /** What a payment's events add up to. */
-export type Amounts = Record<'authorizedAmount' | 'capturedAmount' | 'refundedAmount', Minor>;
+type Amounts = Record<'authorizedAmount' | 'capturedAmount' | 'refundedAmount', Minor>;
 
 export const NO_AMOUNTS: Amounts = {
   authorizedAmount: minor(0),
