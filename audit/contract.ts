@@ -1,7 +1,7 @@
 /** Responses of the audit routes. Amounts: minor units; times: RFC 3339, UTC; positions: opaque. */
 import { z } from 'zod';
 import { named, noteText, REQUIRED, requiredOr, time } from '../shared/http/fields.ts';
-import { PAYMENT_STATUSES } from '../shared/payment/transitions.ts';
+import { PAYMENT_STATUSES } from '../shared/payment/fields.ts';
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const minor = z.int().min(0);

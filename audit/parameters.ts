@@ -12,8 +12,7 @@ import {
 } from '../shared/http/fields.ts';
 import { type Read, soleHeader } from '../shared/http/request.ts';
 import { PAYMENT_ID_FORM } from '../shared/http/route.ts';
-import { PAYMENT_ID } from '../shared/payment/fields.ts';
-import { PAYMENT_STATUSES } from '../shared/payment/transitions.ts';
+import { PAYMENT_ID, PAYMENT_STATUSES } from '../shared/payment/fields.ts';
 import { holdsKnownCard } from '../shared/runtime/card-numbers.ts';
 import { orElse } from '../shared/runtime/error-text.ts';
 import { type Manifest, manifestShape } from './manifest.ts';

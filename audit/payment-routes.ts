@@ -8,7 +8,7 @@ import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route
 import type {} from '../shared/http/server/app.ts';
 import { inTurn } from '../shared/http/server/shares.ts';
 import { accepts, NDJSON } from '../shared/http/server/streams.ts';
-import type { PaymentResponse } from '../shared/payment/response.ts';
+import type { PaymentResponse } from '../shared/payment/fields.ts';
 import { foldDamaged } from '../shared/read-models/fold-damaged.ts';
 import type { PaymentDocument, PaymentSearch } from '../shared/read-models/port.ts';
 import {

@@ -126,7 +126,7 @@ export const eventMessage = (
     type,
     id: event.id,
     partitionsequence: String(number),
-    data: publicEventData[type].parse({ ...order, ...data, ...failure }),
+    data: publicEventData[type].parse({ ...order, ...data, ...failure }) as OrderTexts,
   });
 };
 

@@ -1,180 +1,114 @@
 /**
- * The fields of each message that leaves the service. A field not listed is never sent, also when an event
+ * The fields of each message that leaves the service. A field not `published` is never sent, also when an event
  * gains it. No name, e-mail, phone, postal or network address of a person and no free text that a person typed
- * is listed; of a card only bin, last4, brand and the results of 3-D Secure. New optional fields may be added
+ * is; of a card only bin, last4, brand and the results of 3-D Secure. New optional fields may be added
  * at any time. Anything else is a new version: an entry in MESSAGE_VERSIONS, and its old samples stay in
  * test/topics/topic-samples.
  */
 import { z } from 'zod';
 import { type PaymentEventType, paymentSchemas } from '../shared/payment/events.ts';
-import { PUBLISHED } from '../shared/payment/fields.ts';
+import {
+  authorizationExpiresAt,
+  Dispute,
+  failureData,
+  isPublished,
+  paymentResponse,
+  Transaction,
+} from '../shared/payment/fields.ts';
 import { type SealEvent, sealSchemas } from '../shared/payment/seal-events.ts';
-import { PAYMENT_STATUSES } from '../shared/payment/transitions.ts';
 
-const created = paymentSchemas.PaymentCreated.shape;
-const details = created.details.shape;
-const decline = paymentSchemas.PaymentFailed.shape;
-const approval = paymentSchemas.PaymentAuthorized.shape;
-
-const amountFields = {
-  amount: created.amount.describe('Minor units of the currency'),
-  currency: created.currency.describe('ISO 4217'),
-};
-const operation = {
-  operationId: created.operationId.describe('The same in an intent and in its outcome'),
-  ...amountFields,
+/** The published part of a field, at any depth; undefined for none. */
+const seen = (field: unknown): z.ZodType | undefined => {
+  if (field instanceof z.ZodType && isPublished(field)) return field;
+  if (field instanceof z.ZodOptional) return seen(field.unwrap())?.optional();
+  if (field instanceof z.ZodObject) {
+    const object = seenObject(field);
+    return Object.keys(object.shape).length === 0 ? undefined : object;
+  }
+  const item = field instanceof z.ZodArray ? seen(field.element) : undefined;
+  return item && z.array(item);
 };
 
-const cardSeen = z.object({
-  bin: created.card.shape.bin.describe('The first six or eight digits'),
-  last4: created.card.shape.last4,
-  brand: created.card.shape.brand,
-  threeDSecure: created.card.shape.threeDSecure.describe('Without the cryptogram'),
-});
-
-/** An item without its name, which is free text. */
-const item = details.productItems.unwrap().element.shape;
-const itemSeen = z.object({
-  id: item.id,
-  quantity: item.quantity,
-  unitPrice: item.unitPrice.describe('Minor units of the currency'),
-  goodsType: item.goodsType,
-});
-
-const orderSeen = {
-  ...created.details.pick(PUBLISHED).shape,
-  productItems: z.array(itemSeen).optional(),
-  source: z.object(details.source.unwrap().shape).optional(),
-  metadata: details.metadata.describe("The merchant's own names and values"),
+const seenObject = ({ shape }: z.ZodObject): z.ZodObject => {
+  const fields = Object.entries(shape).map(([name, field]) => [name, seen(field)]);
+  return z.object(Object.fromEntries(fields.filter(([, field]) => field !== undefined)));
 };
 
-const failureSeen = {
-  failureCode: decline.failureCode,
-  providerFailureCode: decline.providerFailureCode,
-  advice: decline.advice.describe('What to do about it; left out by an earlier version'),
-  networkDeclineCode: decline.networkDeclineCode.describe("The card network's code"),
-  networkAdviceCode: decline.networkAdviceCode.describe("The card network's code of what to do"),
-};
+/** The whole schema where topics carry each field. */
+const dataSeen = (schema: z.ZodObject): z.ZodObject =>
+  Object.values(schema.shape).every(isPublished) ? schema : seenObject(schema);
 
-const declined = z.object({
-  ...operation,
-  ...failureSeen,
-  outcome: decline.outcome.describe('NOT_SENT and FENCED: proven never carried out'),
-});
-const approved = z.object({ ...operation, providerReference: approval.providerReference });
-const authorizationExpiresAt = approval.authorizationExpiresAt.describe(
-  'When the authorization ends, where the provider tells it',
-);
-const { releasedAmount } = paymentSchemas.PaymentCaptured.shape;
-const requested = z.object(operation);
+const { details, card, ...created } = paymentSchemas.PaymentCreated.shape;
+const { paymentId, merchantId, operationId, amount, currency, captureNow } = created;
+const order = seenObject(details).shape;
+const cardSeen = seenObject(card);
+const operation = z.object({ operationId, amount, currency });
 const { outcome } = paymentSchemas.PaymentOutcomeConfirmed.shape;
-const noted = z.object({ ...operation, outcome });
+const noted = operation.extend({ outcome });
 
-export const publicEventData = {
+const byType = Object.entries(paymentSchemas).map(([type, schema]) => [type, dataSeen(schema)]);
+const seenOf: Record<PaymentEventType, z.ZodObject> = Object.fromEntries(byType);
+export const publicEventData: typeof seenOf = {
+  ...seenOf,
   PaymentCreated: z.object({
-    paymentId: created.paymentId,
-    merchantId: created.merchantId,
-    ...operation,
-    captureNow: created.captureNow.describe('true: a sale'),
+    paymentId,
+    merchantId,
+    ...operation.shape,
+    captureNow,
     card: cardSeen,
-    ...orderSeen,
+    ...order,
   }),
-  PaymentProviderOpened: paymentSchemas.PaymentProviderOpened,
-  PaymentAuthenticationRequested: paymentSchemas.PaymentAuthenticationRequested,
-  PaymentAuthorized: z.object({ ...approved.shape, authorizationExpiresAt }),
-  PaymentCaptured: z.object({ ...approved.shape, releasedAmount }),
-  PaymentVoided: approved,
-  PaymentRefunded: approved,
-  PaymentFailed: declined,
-  PaymentCaptureRequested: requested,
-  PaymentVoidRequested: requested,
-  PaymentRefundRequested: requested,
-  PaymentCaptureDeclined: declined,
-  PaymentVoidDeclined: declined,
-  PaymentRefundDeclined: declined,
-  PaymentAuthorizationExpiring: paymentSchemas.PaymentAuthorizationExpiring,
-  PaymentAuthorizationExpired: requested,
-  PaymentCaptureObserved: paymentSchemas.PaymentCaptureObserved,
-  PaymentVoidObserved: paymentSchemas.PaymentVoidObserved,
-  PaymentRefundFailed: z.object({ ...operation, ...failureSeen }),
-  PaymentRefundObserved: paymentSchemas.PaymentRefundObserved,
-  PaymentDisputed: paymentSchemas.PaymentDisputed,
-  PaymentDisputeClosed: paymentSchemas.PaymentDisputeClosed,
+  PaymentAuthorizationExpired: operation,
+  PaymentRefundFailed: z.object(paymentSchemas.PaymentRefundFailed.shape),
   PaymentResolutionRequested: noted,
   PaymentOutcomeConfirmed: noted,
   PaymentOutcomeContradicted: noted,
-} as const satisfies Record<PaymentEventType, z.ZodType>;
+};
 
-const minorUnits = z.int().min(0).describe('Minor units of the currency');
-
-const transaction = z.object({
-  id: z.string(),
-  type: z.enum(['AUTH', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
-  amount: minorUnits,
-  result: z.enum(['SUCCEEDED', 'FAILED']),
-  failure: z.object(failureSeen).optional(),
-  createdAt: z.iso.datetime(),
-});
-
-const dispute = z.object({
-  id: z.string(),
-  amount: minorUnits,
-  reason: z.string(),
-  status: z.enum(['OPEN', 'WON', 'LOST']),
-  createdAt: z.iso.datetime(),
-});
+const { status, amount: whole, ...sums } = paymentResponse.shape;
+const { authorizedAmount, capturedAmount, refundedAmount, refundableAmount } = sums;
+/** Minor units, also none. */
+const sum = z.int().min(0);
+const createdAt = z.iso.datetime();
+const failure = z.object(failureData.shape).optional();
 
 export const publicState = z.object({
-  paymentId: created.paymentId,
-  merchantId: created.merchantId,
+  paymentId,
+  merchantId,
   revision: z.int().min(0).describe('Of the last event in it; a lower one is out of date'),
-  status: z.enum(PAYMENT_STATUSES),
-  amount: minorUnits,
-  authorizedAmount: minorUnits,
-  capturedAmount: minorUnits,
-  refundedAmount: minorUnits,
-  refundableAmount: minorUnits,
-  currency: created.currency,
-  captureNow: created.captureNow,
+  status,
+  amount: sum.describe(whole.description ?? ''),
+  authorizedAmount,
+  capturedAmount,
+  refundedAmount,
+  refundableAmount,
+  currency,
+  captureNow,
   card: cardSeen,
-  ...orderSeen,
+  ...order,
   unresolvedOperations: z.int().min(0).describe('Intents that have no outcome yet'),
   transactionCount: z
     .int()
     .min(0)
     .optional()
     .describe('How many the payment has; left out by an earlier version, which sent all of them'),
-  transactions: z.array(transaction).describe('The last 50, oldest first'),
-  disputes: z.array(dispute).optional(),
+  transactions: z
+    .array(z.object({ ...Transaction.shape, id: z.string(), amount: sum, failure, createdAt }))
+    .describe('The last 50, oldest first'),
+  disputes: z
+    .array(
+      z.object({ ...Dispute.shape, id: z.string(), amount: sum, reason: z.string(), createdAt }),
+    )
+    .optional(),
   authorizationExpiresAt,
-  createdAt: z.iso.datetime(),
-  updatedAt: z.iso.datetime(),
+  createdAt,
+  updatedAt: createdAt,
 });
-
-const seal = sealSchemas.LogSealed.shape;
-const rotation = sealSchemas.SealingKeyRotated.shape;
 
 /** The `data` on the seals topic: the whole event, which is public. */
 export const publicSealData = {
-  LogSealed: z.object({
-    ...seal,
-    log: seal.log.describe('The id of the log'),
-    position: seal.position.describe('Of the last event that is sealed'),
-    logHash: seal.logHash.describe('Of the log up to that position; no later log may have another'),
-    publicKey: seal.publicKey.describe('Ed25519, raw, in base64url'),
-    keyId: seal.keyId.describe('The first 16 hex digits of the SHA-256 of the public key'),
-    eventsMax: seal.eventsMax.describe('After how many events the next seal is due'),
-  }),
-  SealingKeyRotated: z.object({
-    ...rotation,
-    log: rotation.log.describe('The id of the log'),
-    position: rotation.position.describe('Of the last event that both keys seal'),
-    newPublicKey: rotation.newPublicKey.describe(
-      'Ed25519, raw, in base64url; of the seals from here on',
-    ),
-    signature: rotation.signature.describe('Of the old key, over all the rest'),
-    newSignature: rotation.newSignature.describe('Of the new key, over the same'),
-  }),
+  LogSealed: z.object(sealSchemas.LogSealed.shape),
+  SealingKeyRotated: z.object(sealSchemas.SealingKeyRotated.shape),
 } as const satisfies Record<SealEvent['type'], z.ZodType>;
 
 export type MessageType = PaymentEventType | 'PaymentState' | SealEvent['type'];

@@ -5,7 +5,7 @@
 import { OTHER_PROVIDER, type PaymentQuestion } from '../../providers/port.ts';
 import { startBudget } from '../../shared/http/request-budget.ts';
 import type { LaterCommand } from '../../shared/payment/commands.ts';
-import type { PaymentResponse } from '../../shared/payment/response.ts';
+import type { PaymentResponse } from '../../shared/payment/fields.ts';
 import { authorizationOf, type PaymentState, providerOf } from '../../shared/payment/state.ts';
 import { foldDamaged } from '../../shared/read-models/fold-damaged.ts';
 import type {

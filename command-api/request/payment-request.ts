@@ -2,7 +2,6 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { shortText } from '../../shared/http/fields.ts';
-import type { Address } from '../../shared/http/payment-schemas.ts';
 import {
   BODY_NOT_OBJECT,
   type Invalid,
@@ -17,7 +16,11 @@ import {
 } from '../../shared/http/request.ts';
 import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
-import { METADATA_NAME, type PaymentDetails } from '../../shared/payment/fields.ts';
+import {
+  METADATA_NAME,
+  type PaymentDetails,
+  type RequestAddress,
+} from '../../shared/payment/fields.ts';
 import { longRuns } from '../../shared/runtime/card-numbers.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
 import { parseText } from '../../shared/runtime/json.ts';
@@ -84,18 +87,13 @@ const NO_SHOPPER = 'paymentMethod.card.authentication needs a shopper who is the
 const BOTH_WAYS = 'paymentMethod.card must hold either threeDSecure or authentication';
 
 /** The older names are read as the newer ones, which win where both are given. */
-const renamed = ({ line1, postalCode, ...address }: z.infer<typeof Address>) => ({
+const renamed = ({ line1, postalCode, ...address }: RequestAddress) => ({
   ...address,
   street: address.street ?? line1,
   zip: address.zip ?? postalCode,
 });
 
-type Details = Omit<
-  z.infer<typeof RequestByNumber>,
-  'amount' | 'currency' | 'captureNow' | 'paymentMethod'
->;
-
-const detailsKept = ({ merchantReference, billing, shipping, ...kept }: Details) => ({
+const detailsKept = ({ merchantReference, billing, shipping, ...kept }: PaymentDetails) => ({
   ...kept,
   merchantReference: merchantReference || undefined,
   billing: billing && { address: renamed(billing.address) },

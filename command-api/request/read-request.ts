@@ -1,7 +1,7 @@
 /** Reads a capture, void or refund: key, JSON and fields (gaps §1, §3). */
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import { object, optionalPositiveInteger, optionalText } from '../../shared/http/fields.ts';
+import { object, optionalPositiveInteger, requestFields } from '../../shared/http/fields.ts';
 import {
   BODY_NOT_OBJECT,
   type Invalid,
@@ -14,11 +14,12 @@ import {
   takeText,
 } from '../../shared/http/request.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
+import { reason } from '../../shared/payment/fields.ts';
 import { parseText } from '../../shared/runtime/json.ts';
 import { textsOf } from './card-texts.ts';
 import { AMOUNTS, detailsOf, givenTwice, requestedAmount } from './json.ts';
 
-const changeFields = { amount: optionalPositiveInteger(), reason: optionalText() };
+const changeFields = { amount: optionalPositiveInteger(), ...requestFields({ reason }) };
 
 /** A top-level `anyOf` would make client generators drop the fields next to it. */
 const amountOrReason = (name: AmountName) => ({

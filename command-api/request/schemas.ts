@@ -2,38 +2,15 @@
 import { z } from 'zod';
 import {
   currencyCode,
-  givenForms,
   object,
-  optionalChoice,
-  optionalDateTime,
-  optionalFlag,
-  optionalInteger,
-  optionalList,
-  optionalText,
   positiveInteger,
+  requestFields,
   requiredChoice,
   requiredObject,
-  requiredPattern,
-  requiredText,
   TEXT_UNITS_MAX,
 } from '../../shared/http/fields.ts';
-import {
-  Billing,
-  Consumer,
-  Metadata,
-  ProductItem,
-  Shipping,
-  Source,
-} from '../../shared/http/payment-schemas.ts';
-import { CARD_TOKEN } from '../../shared/payment/card.ts';
-import {
-  CARD_NUMBER,
-  CRYPTOGRAM,
-  ECI,
-  paymentDetails,
-  threeDSecure,
-  UUID,
-} from '../../shared/payment/fields.ts';
+import { PaymentResponse, requestDetails } from '../../shared/http/payment-schemas.ts';
+import { captureNow, operation, requestCard, returnUrl } from '../../shared/payment/fields.ts';
 import {
   addressKinds,
   holdsControl,
@@ -52,48 +29,33 @@ const kindOf = addressKinds([]);
 const returnProblem = (text: string): string | undefined =>
   isLocal(text) ? undefined : urlProblem(text, kindOf, TEXT_UNITS_MAX);
 
+const forms = requestFields({ captureNow: captureNow.optional(), returnUrl });
+const { token, ...byNumber } = requestFields(requestCard.shape);
+const { holderName, brand, threeDSecure } = byNumber;
+
 const Authentication = object({
-  returnUrl: requiredText().refine((text) => returnProblem(text) === undefined, {
+  returnUrl: forms.returnUrl.refine((text) => returnProblem(text) === undefined, {
     error: ({ input }) => returnProblem(String(input)),
   }),
 }).meta({ id: 'Authentication' });
-
-const PRODUCT_ITEMS_MAX = 200;
-const PREVIOUS_FAILURES_MAX = 20;
-
-const { version, exemption } = threeDSecure.shape;
-
-/** Results of 3-D Secure that the merchant brings along (gaps §21). */
-const ThreeDSecure = object({
-  version: requiredChoice(version.options),
-  eci: requiredPattern(ECI, 'two digits'),
-  cryptogram: requiredPattern(CRYPTOGRAM, '28 or 32 characters of base64'),
-  transactionId: requiredPattern(UUID, 'a UUID'),
-  exemption: optionalChoice(exemption.unwrap().options),
-}).meta({ id: 'ThreeDSecure' });
+const authentication = Authentication.optional();
 
 export const OF_A_NUMBER = ['number', 'cvv', 'expiryMonth', 'expiryYear'];
 /** For the API documents, which say what is exclusive. */
 const BOTH_WAYS = { required: ['threeDSecure', 'authentication'] };
 
-export const Card = requiredObject({
-  number: requiredPattern(CARD_NUMBER, '12 to 19 digits'),
-  holderName: requiredText(),
-  cvv: optionalText(),
-  expiryMonth: requiredPattern(/^(0[1-9]|1[0-2])$/, 'MM (01-12)'),
-  expiryYear: requiredPattern(/^[0-9]{4}$/, 'YYYY'),
-  brand: optionalText(),
-  threeDSecure: ThreeDSecure.optional(),
-  authentication: Authentication.optional(),
-}).meta({ id: 'Card', not: { anyOf: [{ required: ['token'] }, BOTH_WAYS] } });
+export const Card = requiredObject({ ...byNumber, authentication }).meta({
+  id: 'Card',
+  not: { anyOf: [{ required: ['token'] }, BOTH_WAYS] },
+});
 
 /** A token in place of number, expiry and CVV (gaps §14). */
 export const CardByToken = requiredObject({
-  token: requiredPattern(CARD_TOKEN, '1 to 255 of A-Z a-z 0-9 _ -'),
-  holderName: requiredText(),
-  brand: optionalText(),
-  threeDSecure: ThreeDSecure.optional(),
-  authentication: Authentication.optional(),
+  token,
+  holderName,
+  brand,
+  threeDSecure,
+  authentication,
 }).meta({
   id: 'CardByToken',
   not: { anyOf: [...OF_A_NUMBER.map((field) => ({ required: [field] })), BOTH_WAYS] },
@@ -108,37 +70,14 @@ const PaymentMethod = requiredObject({
   card: z.union([Card, CardByToken]),
 }).meta({ id: 'PaymentMethod' });
 
-const PreviousFailure = object({
-  gateway: optionalText(),
-  attemptNumber: optionalInteger(),
-  responseCode: optionalText(),
-  reason: optionalText(),
-  timestamp: optionalDateTime(),
-}).meta({ id: 'PreviousFailure' });
-
-/** Texts and choices: each form of the others stands below. */
-const { shape: plainDetails } = paymentDetails.omit({
-  productItems: true,
-  consumer: true,
-  billing: true,
-  shipping: true,
-  previousFailures: true,
-  source: true,
-  metadata: true,
-});
-
 const requestWith = <T extends z.ZodType>(paymentMethod: T) => ({
-  amount: positiveInteger(),
-  currency: currencyCode(),
+  amount: positiveInteger().describe(
+    "In minor units, 2500 for 25.00 USD; without a decimal point. At most the merchant's maximum, 99999999 by default, else 422.",
+  ),
+  currency: currencyCode().describe(operation.currency.description ?? ''),
   paymentMethod,
-  captureNow: optionalFlag(),
-  ...givenForms(plainDetails),
-  productItems: optionalList(ProductItem, PRODUCT_ITEMS_MAX),
-  consumer: Consumer.optional(),
-  billing: Billing.optional(),
-  shipping: Shipping.optional(),
-  previousFailures: optionalList(PreviousFailure, PREVIOUS_FAILURES_MAX),
-  source: Source.optional(),
+  captureNow: forms.captureNow,
+  ...requestDetails,
 });
 
 /** `authentication` of a payment that the merchant initiates. */
@@ -153,7 +92,7 @@ const WITHOUT_SHOPPER = {
 /** For the API documents; a request is read by the one of the two below that fits it. */
 export const PaymentRequest = object({
   ...requestWith(PaymentMethod),
-  metadata: Metadata.optional(),
+  metadata: PaymentResponse.shape.metadata,
 }).meta({ id: 'PaymentRequest', not: WITHOUT_SHOPPER });
 export const RequestByNumber = object(requestWith(ByNumber));
 export const RequestByToken = object(requestWith(ByToken));

@@ -18,7 +18,7 @@ import {
 import { byHandNote } from './timeline.js';
 
 /** @typedef {import('./live-events.js').ShownEvent} ShownEvent */
-/** @typedef {import('../../shared/payment/response.ts').PaymentResponse} Payment */
+/** @typedef {import('../../shared/payment/fields.ts').PaymentResponse} Payment */
 /** @typedef {{ revision: number, payment: Payment, now: { revision: number }, differences: readonly { path: string, was?: unknown, now?: unknown }[], broken?: undefined } | { broken: { position: string, stream: string, revision: number, reason: string }, payment?: undefined }} Moment */
 
 /** A slider that is dragged asks once it rests. */

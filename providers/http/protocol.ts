@@ -1,13 +1,11 @@
 import { z } from 'zod';
-import { CARD_TOKEN } from '../../shared/payment/card.ts';
 import {
-  CARD_NUMBER,
-  CRYPTOGRAM,
   failureData,
   maskedCard,
   operation,
+  requestCard,
+  requestThreeDSecure,
   text,
-  threeDSecure,
 } from '../../shared/payment/fields.ts';
 
 /** A longer body is not read, on either side. */
@@ -16,23 +14,18 @@ export const BODY_BYTES_MAX = 65_536;
 export const { operationId: operationIdShape } = operation;
 const { amount, currency } = operation;
 const everyOperation = { paymentId: operationIdShape, amount, currency };
-const everyCard = {
-  holderName: text,
-  threeDSecure: z
-    .object({ ...threeDSecure.shape, cryptogram: z.string().regex(CRYPTOGRAM) })
-    .optional(),
-};
-const token = z.string().regex(CARD_TOKEN);
+const { token, number, holderName, cvv } = requestCard.shape;
+const everyCard = { holderName, threeDSecure: z.object(requestThreeDSecure.shape).optional() };
 const cardOperation = {
   ...everyOperation,
   card: z.union([
     z.object({ ...everyCard, token }),
     z.object({
       ...everyCard,
-      number: z.string().regex(CARD_NUMBER),
+      number,
       expiryMonth: text,
       expiryYear: text,
-      cvv: z.string().max(255).optional(),
+      cvv,
     }),
   ]),
   descriptor: z.string().max(255).optional(),

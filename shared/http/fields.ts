@@ -1,5 +1,6 @@
 /** The kinds of field in requests, in our own words: no text of zod reaches a client (gaps §3). */
 import { z } from 'zod';
+import { requestForms } from '../payment/fields.ts';
 import { holdsLongNumber } from '../runtime/card-numbers.ts';
 import { WITH_POINT } from '../runtime/json.ts';
 
@@ -46,6 +47,11 @@ export const requiredOr =
   ({ input }: Issue): string =>
     isAbsent(input) ? REQUIRED : wording;
 
+const textOf = (isOptional: boolean) =>
+  isOptional
+    ? z.string({ error: NOT_TEXT })
+    : z.string({ error: requiredOr(NOT_TEXT) }).min(1, REQUIRED);
+
 /** Counts UTF-16 units: the library's own `max` counts code points. */
 const short = (text: z.ZodString) =>
   text
@@ -53,7 +59,7 @@ const short = (text: z.ZodString) =>
     .refine((value) => value.length <= TEXT_UNITS_MAX, { error: TOO_LONG, abort: true })
     .meta({ maxLength: TEXT_UNITS_MAX });
 
-export const requiredText = () => short(z.string({ error: requiredOr(NOT_TEXT) }).min(1, REQUIRED));
+export const requiredText = () => short(textOf(false));
 
 /** A person's note, which an event keeps for ever. */
 export const noteText = (description: string) =>
@@ -65,16 +71,9 @@ export const noteText = (description: string) =>
     .refine((text) => !text.includes('@'), 'must not hold an @: no e-mail address may be kept')
     .meta({ description });
 
-export const shortText = () => short(z.string({ error: NOT_TEXT }));
+export const shortText = () => short(textOf(true));
 
 export const optionalText = () => shortText().optional();
-
-/** `format` names the pattern, as in `MM (01-12)`. */
-export const requiredPattern = (pattern: RegExp, format: string) =>
-  z
-    .string({ error: requiredOr(NOT_TEXT) })
-    .min(1, REQUIRED)
-    .regex(pattern, `must be ${format}`);
 
 const notOneOf = (input: unknown, values: Texts) =>
   typeof input === 'string' ? `must be one of ${values.join(', ')}` : NOT_TEXT;
@@ -87,8 +86,6 @@ export const requiredChoice = <const T extends Texts>(values: T) =>
 
 export const choice = <const T extends Texts>(values: T) =>
   z.enum(values, { error: ({ input }: Issue) => notOneOf(input, values) });
-
-export const optionalChoice = <const T extends Texts>(values: T) => choice(values).optional();
 
 /** The API document shows a number, although an address holds a text. */
 export const asNumber = (minimum: number, maximum?: number) => ({
@@ -147,10 +144,6 @@ const countableInteger = () =>
     .refine((value) => value <= COUNT_MAX, `must be at most ${COUNT_MAX}`)
     .meta({ type: 'integer', minimum: 1, maximum: COUNT_MAX });
 
-export const optionalInteger = () => z.int({ error: 'must be an integer' }).optional();
-
-export const optionalFlag = () => z.boolean({ error: 'must be a boolean' }).optional();
-
 const NOT_OBJECT = 'must be an object';
 
 export const object = <T extends z.core.$ZodLooseShape>(shape: T) =>
@@ -159,29 +152,61 @@ export const object = <T extends z.core.$ZodLooseShape>(shape: T) =>
 export const requiredObject = <T extends z.core.$ZodLooseShape>(shape: T) =>
   z.object(shape, { error: requiredOr(NOT_OBJECT) });
 
-export const optionalList = <T extends z.ZodType>(item: T, itemsMax: number) =>
-  z
-    .array(item, { error: 'must be an array' })
-    .max(itemsMax, `must have at most ${itemsMax} items`)
-    // A null counts as absent (gaps §3).
-    .meta({ type: ['array', 'null'] })
-    .optional();
+/** Two fields of one schema, as the address of two, are one in the API document. */
+const COMPONENTS = new WeakMap<z.ZodType, z.ZodType>();
 
-const given = (stored: z.core.$ZodType): z.ZodType => {
-  if (stored instanceof z.ZodOptional) {
-    const form = stored.unwrap();
-    const isChoice = form instanceof z.ZodEnum;
-    const optional = isChoice ? optionalChoice(form.options as Texts) : optionalText();
-    return stored.description === undefined ? optional : optional.describe(stored.description);
-  }
-  if (stored instanceof z.ZodEnum) return requiredChoice(stored.options as Texts);
-  return stored instanceof z.ZodNumber ? countableInteger() : requiredText();
+const component = (
+  stored: z.ZodObject,
+  id: string,
+  make: typeof object | typeof requiredObject,
+): z.ZodType => {
+  const made = COMPONENTS.get(stored) ?? make(requestFields(stored.shape)).meta({ id });
+  COMPONENTS.set(stored, made);
+  return made;
 };
 
-/** Stored texts, choices and numbers from 1, as a request gives them: in our own words. */
-export const givenForms = <S extends z.core.$ZodShape>(stored: S): S =>
+const requestForm = (stored: z.ZodType, field: string, isOptional: boolean): z.ZodType => {
+  const id = field.charAt(0).toUpperCase() + field.slice(1);
+  if (stored instanceof z.ZodObject) return component(stored, id, requiredObject);
+  if (stored instanceof z.ZodArray) {
+    const { maxItems = 0 } = z.toJSONSchema(stored);
+    return (
+      z
+        .array(component(stored.element as z.ZodObject, id.replace(/s$/, ''), object), {
+          error: 'must be an array',
+        })
+        .max(maxItems, `must have at most ${maxItems} items`)
+        // A null counts as absent (gaps §3).
+        .meta({ type: ['array', 'null'] })
+    );
+  }
+  if (stored instanceof z.ZodEnum)
+    return (isOptional ? choice : requiredChoice)(stored.options as Texts);
+  if (stored instanceof z.ZodBoolean) return z.boolean({ error: 'must be a boolean' });
+  if (stored instanceof z.ZodNumber)
+    return isOptional ? z.int({ error: 'must be an integer' }) : countableInteger();
+  return short(textOf(isOptional));
+};
+
+const requestField = (stored: z.ZodType, field: string): z.ZodType => {
+  const isOptional = stored instanceof z.ZodOptional;
+  const inner = (isOptional ? stored.unwrap() : stored) as z.ZodType;
+  const rule = requestForms.get(stored) ?? requestForms.get(inner) ?? { form: inner };
+  const made =
+    'words' in rule
+      ? textOf(isOptional).regex(rule.pattern, `must be ${rule.words}`)
+      : 'format' in rule
+        ? dateTime()
+        : requestForm(rule.form, field, isOptional);
+  const form = isOptional ? made.optional() : made;
+  const meta = stored.meta() ?? inner.meta();
+  return meta === undefined ? form : form.meta(meta);
+};
+
+/** Stored fields, as a request gives them: in our own words. An object is a component of its field's name. */
+export const requestFields = <S extends z.core.$ZodShape>(stored: S): S =>
   Object.fromEntries(
-    Object.entries(stored).map(([field, form]) => [field, given(form)]),
+    Object.entries(stored).map(([field, form]) => [field, requestField(form as z.ZodType, field)]),
   ) as unknown as S;
 
 const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
@@ -201,20 +226,14 @@ export const currencyCode = () =>
     })
     .meta({ pattern: '^[A-Z]{3}$' });
 
-export const optionalCountry = () =>
-  z
-    .string({ error: NOT_TEXT })
-    .regex(/^[A-Za-z]{2}$/, 'must be a two-letter ISO 3166 code')
-    .optional();
-
 const NOT_DATE_TIME = 'must be a date-time, as in 2026-01-31T08:00:00Z';
 
-export const optionalDateTime = () =>
-  shortText().refine(isDateTime, NOT_DATE_TIME).meta({ format: 'date-time' }).optional();
+const dateTime = () => shortText().refine(isDateTime, NOT_DATE_TIME).meta({ format: 'date-time' });
 
 /** A date-time with any offset, read in the form of stored ones: UTC with milliseconds. */
 export const moment = () =>
-  optionalDateTime()
+  dateTime()
+    .optional()
     .refine((value) => value === undefined || isMoment(value), { error: NOT_DATE_TIME })
     .transform((value) => (value === undefined ? undefined : new Date(value).toISOString()));
 

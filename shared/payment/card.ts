@@ -1,7 +1,7 @@
 /** The card of a number's first eight digits (gaps §3); the part that is kept and the secret part (gaps §4). */
 import { inspect } from 'node:util';
 import cardValidator from 'card-validator';
-import type { MaskedCard, ThreeDSecure } from './fields.ts';
+import type { MaskedCard, RequestCard, ThreeDSecure } from './fields.ts';
 
 /** By the library's names. */
 const BRANDS = {
@@ -68,21 +68,10 @@ export const cardRangeOf = (prefix: number): CardRange => {
 export const brandOf = (number: string): CardBrand | undefined =>
   cardRangeOf(Number(number.slice(0, PREFIX_DIGITS))).brand;
 
-/** Of the results of 3-D Secure the cryptogram is not kept (gaps §21). */
-type Authenticated = { threeDSecure?: ThreeDSecure | undefined };
-
 /** A card of a request, its shape checked already. */
-export type CardInput = Authenticated &
-  Pick<MaskedCard, 'holderName' | 'expiryMonth' | 'expiryYear' | 'brand'> & {
-    number: string;
-    cvv?: string | undefined;
-  };
-
+export type CardInput = Omit<RequestCard, 'token'>;
 /** A token of the provider's own in place of number, expiry and CVV (gaps §14). */
-export const CARD_TOKEN = /^[A-Za-z0-9_-]{1,255}$/;
-
-export type TokenInput = Authenticated &
-  Pick<MaskedCard, 'holderName' | 'brand'> & { token: string };
+export type TokenInput = Pick<RequestCard, 'token' | 'holderName' | 'brand' | 'threeDSecure'>;
 
 /** The provider's description of a token's card; `bin` has 6 or 8 digits. */
 export type TokenCard = Pick<MaskedCard, 'bin' | 'last4' | 'expiryMonth' | 'expiryYear'> & {

@@ -1,8 +1,7 @@
 /** Commands to a payment. Deciding stays pure: ids arrive in them; they hold the masked card. */
 import type { CardBrand } from './card.ts';
 import type { EventData } from './events.ts';
-import type { FailureData, Minor, Resolution } from './fields.ts';
-import type { Dispute } from './response.ts';
+import type { Dispute, FailureData, Minor, Resolution } from './fields.ts';
 import type { Recognised } from './state.ts';
 
 /** A provider's later result (gaps §15). Amounts: minor units. Its ids, codes: up to 64 of `A-Za-z0-9_.-`. */

@@ -6,15 +6,19 @@ import { z } from 'zod';
 import { type AuditLogEvent, auditSchemas } from './audit-events.ts';
 import {
   amount,
+  authorizationExpiresAt,
+  captureNow,
   type EventsOf,
   failureData,
-  freeText,
   identity,
   maskedCard,
+  merchantId,
   operation,
   paymentDetails,
   paymentId,
   providerCode,
+  published,
+  reason,
   resolution,
   text,
   utcTime,
@@ -29,14 +33,25 @@ const ended = { ...operation, resolution: resolution.optional() };
 const decline = {
   ...ended,
   ...failureData.shape,
-  /** NOT_SENT and FENCED: proven never carried out, so the idempotency key is free again (gaps §7, §8). */
-  outcome: z.enum(['DECLINED', 'NOT_SENT', 'FENCED']),
+  outcome: published(
+    z.enum(['DECLINED', 'NOT_SENT', 'FENCED']),
+    'NOT_SENT and FENCED: proven never carried out, so the idempotency key is free again.',
+  ),
 };
-const approval = { ...ended, providerReference: providerCode.optional() };
+const opened = published(providerCode, "The provider's own id.");
+const refundId = published(providerCode, "The provider's own id of the refund.");
+const disputeId = published(providerCode, "The provider's own id of the dispute.");
+const disputeReason = published(providerCode, "The provider's word.");
+const providerReference = published(providerCode.optional(), "The provider's own id.");
+const approval = { ...ended, providerReference };
+const releasedAmount = published(
+  amount.optional(),
+  'Given back by a partial capture, in minor units.',
+);
 /** As `http:pay.example/v1` (ADR-0247). Older events lack it: any provider that is set is asked. */
 const provider = text.optional();
-const requested = { ...operation, identity, provider, reason: freeText };
-const providerOutcome = z.enum(['APPROVED', 'DECLINED', 'FENCED']);
+const requested = { ...operation, identity, provider, reason };
+const providerOutcome = published(z.enum(['APPROVED', 'DECLINED', 'FENCED']), "The provider's.");
 
 /** The schema of each event's data at its current version; strict, for encoding. */
 export const paymentSchemas = {
@@ -44,8 +59,8 @@ export const paymentSchemas = {
   PaymentCreated: z.strictObject({
     ...operation,
     paymentId,
-    merchantId: text,
-    captureNow: z.boolean(),
+    merchantId,
+    captureNow,
     card: maskedCard,
     details: paymentDetails,
     /** The merchant can send the shopper to the provider (gaps §21). */
@@ -54,19 +69,14 @@ export const paymentSchemas = {
     provider,
   }),
   /** The provider opened `providerReference`; stored before money may move: without this event none moved. */
-  PaymentProviderOpened: z.strictObject({ ...operation, providerReference: providerCode }),
+  PaymentProviderOpened: z.strictObject({ ...operation, providerReference: opened }),
   /** The provider waits for the shopper (gaps §21); no money moved. No event has its page's secret address. */
   PaymentAuthenticationRequested: z.strictObject({
     ...operation,
-    expiresAt: z.string().regex(UTC),
+    expiresAt: published(z.string().regex(UTC), 'Until then the shopper is waited for.'),
   }),
-  /** `authorizationExpiresAt` where the provider tells it; UTC, with milliseconds. */
-  PaymentAuthorized: z.strictObject({
-    ...approval,
-    authorizationExpiresAt: utcTime.optional(),
-  }),
-  /** `releasedAmount` is what a partial capture gave back. */
-  PaymentCaptured: z.strictObject({ ...approval, releasedAmount: amount.optional() }),
+  PaymentAuthorized: z.strictObject({ ...approval, authorizationExpiresAt }),
+  PaymentCaptured: z.strictObject({ ...approval, releasedAmount }),
   /** `amount` is the authorized amount. */
   PaymentVoided: z.strictObject(approval),
   PaymentRefunded: z.strictObject(approval),
@@ -83,34 +93,34 @@ export const paymentSchemas = {
   /** Noticed by this service, once, up to 48 h before `expiresAt` (gaps §24); nothing changes by it. */
   PaymentAuthorizationExpiring: z.strictObject({
     ...operation,
-    expiresAt: utcTime,
+    expiresAt: published(utcTime, 'When the authorization ends.'),
   }),
   /** `operationId` is the create's, `amount` all of it. */
   PaymentAuthorizationExpired: z.strictObject(operation),
   /** Captured elsewhere, as in the provider's dashboard, on `providerReference`; the operation id is ours. */
   PaymentCaptureObserved: z.strictObject({
     ...operation,
-    providerReference: providerCode,
-    releasedAmount: amount.optional(),
+    providerReference: opened,
+    releasedAmount,
   }),
   /** Canceled elsewhere; `amount` is the authorized amount. */
-  PaymentVoidObserved: z.strictObject({ ...operation, providerReference: providerCode }),
+  PaymentVoidObserved: z.strictObject({ ...operation, providerReference: opened }),
   /** A refund that was approved bounced: its `amount` is refundable again. */
   PaymentRefundFailed: z.strictObject({ ...operation, ...failureData.shape }),
   /** A refund was made elsewhere; the provider calls it `refundId`, the operation id is its own here. */
-  PaymentRefundObserved: z.strictObject({ ...operation, refundId: providerCode }),
+  PaymentRefundObserved: z.strictObject({ ...operation, refundId }),
   /** `operationId` is the create's. */
-  PaymentDisputed: z.strictObject({ ...operation, disputeId: providerCode, reason: providerCode }),
+  PaymentDisputed: z.strictObject({ ...operation, disputeId, reason: disputeReason }),
   /** WON by the merchant, or LOST. */
   PaymentDisputeClosed: z.strictObject({
     ...operation,
-    disputeId: providerCode,
-    status: z.enum(['WON', 'LOST']),
+    disputeId,
+    status: published(z.enum(['WON', 'LOST']), 'By the merchant.'),
   }),
   /** Takes effect once another operator requests it too (gaps §16). May end a contradiction (ADR-0099). */
   PaymentResolutionRequested: z.strictObject({
     ...operation,
-    outcome: z.enum(['APPROVED', 'DECLINED']),
+    outcome: published(z.enum(['APPROVED', 'DECLINED']), "An operator's."),
     evidence: resolution.shape.evidence,
     withoutFence: z.literal(true).optional(),
     requestedBy: text,
@@ -121,7 +131,7 @@ export const paymentSchemas = {
   PaymentOutcomeContradicted: z.strictObject({
     ...operation,
     outcome: providerOutcome,
-    providerReference: providerCode.optional(),
+    providerReference,
   }),
 } as const;
 
@@ -142,7 +152,7 @@ export const paymentOf = (stream: string): string | undefined =>
 
 /** Which payment a merchant's reference names (gaps §8). Names of types and fields are stored forms. */
 const claimSchemas = {
-  MerchantReferenceClaimed: z.strictObject({ ...operation, paymentId, merchantId: text }),
+  MerchantReferenceClaimed: z.strictObject({ ...operation, paymentId, merchantId }),
 } as const;
 
 export type ClaimEvent = EventsOf<typeof claimSchemas>;

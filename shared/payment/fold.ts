@@ -1,7 +1,7 @@
 /** The one fold: each event changes the state or is damage. The rules alone need the operations. */
 import type { EventData, PaymentEvent, PlacedEvent } from './events.ts';
-import { minor } from './fields.ts';
-import { type Dispute, failureOf, type Transaction, transactionId } from './response.ts';
+import { type Dispute, minor, type Transaction } from './fields.ts';
+import { failureOf, transactionId } from './response.ts';
 import {
   amountOfRefund,
   intentsWithoutOutcome,

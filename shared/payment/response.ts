@@ -1,111 +1,13 @@
-/**
- * The PaymentResponse of the interface, in the order of its fields: what merchants see of a payment.
- * Schemas with an `id` stand under it in the API document; tests alone check responses by them.
- */
-import { z } from 'zod';
+/** What merchants see of a payment: the bodies of responses, and what is said of a declined attempt. */
 import {
-  amount,
+  type Failure,
   type FailureCode,
   type FailureData,
   failureData,
-  freeText,
-  maskedCard,
-  operation,
-  paymentDetails,
-  paymentId,
+  type PaymentResponse,
+  paymentResponse,
+  type Transaction,
 } from './fields.ts';
-import { PAYMENT_STATUSES } from './transitions.ts';
-
-const word = z.string().max(64);
-const time = z.string().meta({ format: 'date-time' });
-/** Minor units, also none. */
-const sum = z.int().min(0).max(Number.MAX_SAFE_INTEGER).brand<'Minor'>();
-
-const { failureCode, advice, networkDeclineCode, networkAdviceCode } = failureData.shape;
-/** Earlier failures are stored for auditors alone. */
-const { source, ...details } = paymentDetails.omit({
-  merchantReference: true,
-  previousFailures: true,
-}).shape;
-
-/** Of a declined attempt (gaps §12, §23); the last two codes are the card network's. */
-export const Failure = z
-  .object({
-    failureCode,
-    providerFailureCode: word.optional().describe("The provider's own code, as it came."),
-    advice: advice.unwrap().describe('What to do about it: docs/errors.md has a row for each.'),
-    networkDeclineCode: networkDeclineCode.describe("The card network's code, as it came."),
-    networkAdviceCode: networkAdviceCode.describe(
-      "The card network's code of what to do, as it came.",
-    ),
-  })
-  .meta({ id: 'Failure' });
-export type Failure = FailureData & { advice: z.infer<typeof Failure>['advice'] };
-
-/** A finished attempt; an unfinished one is not listed (gaps §5). */
-const Transaction = z
-  .object({
-    id: z.string().regex(/^(AUTH|SALE|CAPT|VOID|REFN)_[0-9A-Z]{26}$/),
-    type: z.enum(['AUTH', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
-    amount,
-    result: z.enum(['SUCCEEDED', 'FAILED']),
-    failure: Failure.optional().describe('There when the result is FAILED.'),
-    createdAt: time,
-  })
-  .meta({ id: 'Transaction' });
-export type Transaction = z.infer<typeof Transaction>;
-
-/** A cardholder's dispute (gaps §15). */
-const Dispute = z
-  .object({
-    id: word,
-    amount,
-    reason: word.describe("The provider's word."),
-    status: z.enum(['OPEN', 'WON', 'LOST']),
-    createdAt: time,
-  })
-  .meta({ id: 'Dispute' });
-export type Dispute = z.infer<typeof Dispute>;
-
-const NextAction = z
-  .object({ type: z.enum(['REDIRECT']), url: z.url().optional(), expiresAt: time })
-  .meta({ id: 'NextAction' });
-
-/** The response to create, get, capture, void and refund (interface, "Payment response"). */
-export const paymentResponse = z.object({
-  paymentId,
-  merchantReference: freeText,
-  amount: amount.describe('The created amount; it never changes.'),
-  authorizedAmount: sum.describe('The first authorized sum; it never changes.'),
-  capturedAmount: sum.describe('What was captured; of a part, the rest was released.'),
-  refundedAmount: sum.describe('What all refunds gave back until now.'),
-  refundableAmount: sum.describe('What a refund may give back now.'),
-  currency: operation.currency,
-  status: z.enum(PAYMENT_STATUSES),
-  paymentMethod: z.object({
-    type: z.enum(['CARD']),
-    card: maskedCard,
-    encryptedCard: maskedCard.omit({ last4: true }),
-  }),
-  captureNow: z.boolean(),
-  ...details,
-  createdAt: time,
-  updatedAt: time,
-  transactions: z.array(Transaction).describe('Every finished attempt, in order.'),
-  disputes: z
-    .array(Dispute)
-    .optional()
-    .describe('What the cardholder disputed. While one is OPEN nothing is refunded.'),
-  authorizationExpiresAt: time
-    .optional()
-    .describe(
-      'When the authorization ends, while the payment is AUTHORIZED, if the provider tells it.',
-    ),
-  /** While the provider waits for the shopper (gaps §21); `url` is in the response to a create alone. */
-  nextAction: NextAction.optional(),
-  source,
-});
-export type PaymentResponse = z.infer<typeof paymentResponse>;
 
 /** The body of a 402 from create (interface, "Payment failure response"). */
 export type PaymentFailureResponse = Pick<

@@ -5,29 +5,40 @@ import type { EventsOf } from './fields.ts';
 export const SEALS_STREAM = 'log-seals';
 
 /** As its store writes it: a number, or two with a slash on EventStoreDB. */
-const position = z.string().regex(/^[0-9]{1,19}(\/[0-9]{1,19})?$/);
-const logHash = z.string().regex(/^[0-9a-f]{64}$/);
+const position = z
+  .string()
+  .regex(/^[0-9]{1,19}(\/[0-9]{1,19})?$/)
+  .describe('Of the last event that is sealed');
+const logHash = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/)
+  .describe('Of the log up to that position; no later log may have another');
 /** `SEAL_EVENTS_MAX` when it was made; earlier seals lack it. */
-const eventsMax = z.int().min(1).optional();
-const publicKey = z.string().regex(/^[A-Za-z0-9_-]{43}$/);
-const keyId = z.string().regex(/^[0-9a-f]{16}$/);
+const eventsMax = z.int().min(1).optional().describe('After how many events the next seal is due');
+const publicKey = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{43}$/)
+  .describe('Ed25519, raw, in base64url');
+const keyId = z
+  .string()
+  .regex(/^[0-9a-f]{16}$/)
+  .describe('The first 16 hex digits of the SHA-256 of the public key');
 const signature = z.string().regex(/^[A-Za-z0-9_-]{86}$/);
+const log = z.uuid().describe('The id of the log');
 
 export const sealSchemas = {
   LogSealed: z.strictObject({
-    log: z.uuid(),
-    /** The last sealed event, and the log hash there, which covers everything up to it. */
+    log,
     position,
     logHash,
     eventsMax,
-    /** Raw Ed25519. */
     publicKey,
     keyId,
     signature,
   }),
   /** Sealed by two keys: the old one passes trust on to the new one. */
   SealingKeyRotated: z.strictObject({
-    log: z.uuid(),
+    log,
     position,
     logHash,
     eventsMax,
@@ -35,8 +46,8 @@ export const sealSchemas = {
     oldKeyId: keyId,
     newPublicKey: publicKey,
     newKeyId: keyId,
-    signature,
-    newSignature: signature,
+    signature: signature.describe('Of the old key, over all the rest'),
+    newSignature: signature.describe('Of the new key, over the same'),
   }),
 } as const;
 

@@ -1,12 +1,18 @@
 /** The state of a payment, and the questions that the rules ask of it. */
 import type { EventData } from './events.ts';
-import { type Minor, minor, type RequestIdentity } from './fields.ts';
-import type { PaymentResponse } from './response.ts';
+import {
+  type MaskedCard,
+  type Minor,
+  minor,
+  type PaymentResponse,
+  type RequestIdentity,
+} from './fields.ts';
 import type { Confirmation } from './transitions.ts';
 
 /** One payment in the read models: its response, and what the next event needs. */
 export type PaymentReadModel = PaymentResponse & {
   merchantId: string;
+  paymentMethod: { card: MaskedCard };
   /** Of the last event in it, from 0. */
   revision: number;
   /**

@@ -1,17 +1,6 @@
 /** What an event does to a payment: the one table of statuses (M8, L5), and the one sum of amounts. */
 import type { PaymentEvent, PaymentEventType } from './events.ts';
-import { type Minor, minor } from './fields.ts';
-
-/** Interface, "Payment response"; in the order in which a payment can reach them. */
-export const PAYMENT_STATUSES = [
-  'PENDING',
-  'AUTHORIZED',
-  'CAPTURED',
-  'REFUNDED',
-  'VOIDED',
-  'FAILED',
-] as const;
-export type PaymentStatus = (typeof PAYMENT_STATUSES)[number];
+import { type Minor, minor, type PaymentStatus } from './fields.ts';
 
 /** Notes of one operation besides its intent and its outcome: they follow any status and change none. */
 const NOTES = [

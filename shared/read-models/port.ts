@@ -9,8 +9,8 @@
  * - Safety rests on the first three: the lease only spares two projectors the same work; no write checks it.
  */
 import type { Position } from '../event-store/port.ts';
+import type { PaymentStatus } from '../payment/fields.ts';
 import type { PaymentReadModel } from '../payment/state.ts';
-import type { PaymentStatus } from '../payment/transitions.ts';
 import type { DocumentRow } from './document-row.ts';
 
 /** A payment as it is served. */

@@ -58,12 +58,7 @@ test('every step of the page can be done, and what has to pass passes', () => {
   addAfter(
     'shared/payment/fields.ts',
     line,
-    "  salesChannel: optionalText.describe('Where the order was made.'),\n",
-  );
-  addAfter(
-    'shared/payment/fields.ts',
-    'export const PUBLISHED = {\n  merchantReference: true,\n',
-    '  salesChannel: true,\n',
+    "  salesChannel: published(freeText, 'Where the order was made.'),\n",
   );
   const row = "| descriptor | string | Text shown on the customer's bank statement. |\n";
   addAfter('docs/interface.md', row, '| salesChannel | string | Where the order was made. |\n');

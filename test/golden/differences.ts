@@ -15,7 +15,7 @@ const DIFFERENCES: readonly Difference[] = [
   },
   {
     names: /^docs\/openapi(-audit)?\.json$/,
-    from: /^\s*"(?:description|summary)": .*\n/gm,
+    from: /,\n *"description": ".*"(?=\n)|^\s*"(?:description|summary)": .*\n/gm,
     to: '',
     reason: 'Each field has a sentence, and the sentences say who acts.',
   },

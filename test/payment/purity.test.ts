@@ -9,7 +9,6 @@ const ALLOWED: Record<string, string[]> = {
   'audit-events.ts': ['zod'],
   'events.ts': ['zod'],
   'fields.ts': ['zod'],
-  'response.ts': ['zod'],
   'seal-events.ts': ['zod'],
   'webhook-events.ts': ['zod'],
   'card.ts': ['card-validator', 'node:util'],

@@ -1,16 +1,16 @@
 /** The body of a payment after each event, whole (gaps §4, §5, §6; interface, "Resources"). */
 import { describe, expect, test } from '@jest/globals';
 import type { PaymentEvent } from '../../shared/payment/events.ts';
-import type { FailureCode, FailureData, PaymentDetails } from '../../shared/payment/fields.ts';
-import { minor } from '../../shared/payment/fields.ts';
-import { foldReadModel, project } from '../../shared/payment/fold.ts';
 import {
-  bodyOf,
   type Failure,
-  failureBodyOf,
+  type FailureCode,
+  type FailureData,
+  minor,
+  type PaymentDetails,
   type PaymentResponse,
-  responseOf,
-} from '../../shared/payment/response.ts';
+} from '../../shared/payment/fields.ts';
+import { foldReadModel, project } from '../../shared/payment/fold.ts';
+import { bodyOf, failureBodyOf, responseOf } from '../../shared/payment/response.ts';
 import type { PaymentReadModel } from '../../shared/payment/state.ts';
 import {
   authenticationRequested,

@@ -8,10 +8,10 @@ import {
   type PaymentEvent,
   type PaymentEventType,
 } from '../../shared/payment/events.ts';
+import { PAYMENT_STATUSES, type PaymentStatus } from '../../shared/payment/fields.ts';
 import { foldReadModel, foldState, project } from '../../shared/payment/fold.ts';
 import { bodyOf } from '../../shared/payment/response.ts';
 import type { PaymentReadModel } from '../../shared/payment/state.ts';
-import { PAYMENT_STATUSES, type PaymentStatus } from '../../shared/payment/transitions.ts';
 import {
   authenticationRequested,
   authorizationExpired,

@@ -4,7 +4,7 @@ import { ask, useAsk, useAttempt } from '../api.js';
 import { duration, pathOf } from '../format.js';
 import { Disputed, Fact, html, Money, Raw, Shown, Status, Table, Time } from '../parts.js';
 
-/** @typedef {import('../../../shared/payment/response.ts').PaymentResponse} Payment */
+/** @typedef {import('../../../shared/payment/fields.ts').PaymentResponse} Payment */
 
 const LIST_MS = 2_000;
 const PAGE = 20;
