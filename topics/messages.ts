@@ -4,6 +4,7 @@
  */
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import type { RecordedEvent } from '../shared/event-store/port.ts';
+import { paymentDetails } from '../shared/payment/fields.ts';
 import { adviceOf } from '../shared/payment/response.ts';
 import type { SealEvent } from '../shared/payment/seal-events.ts';
 import { intentsWithoutOutcome, type PaymentReadModel } from '../shared/payment/state.ts';
@@ -45,36 +46,28 @@ const headersOf = (attributes: Attributes): Record<string, string> => {
   return headers;
 };
 
-type Texts = { [name: string]: unknown };
-
-/** Masks card numbers in these texts (gaps §4, ADR-0124). */
-const masked = <T extends Texts>(object: T, names: readonly string[]): T => {
-  const copy: Texts = { ...object };
-  for (const name of names) {
-    const text = copy[name];
-    if (typeof text === 'string') copy[name] = withoutCardNumbers(text);
-  }
-  return copy as T;
+/** Masks card numbers in all texts inside (gaps §4, ADR-0124). */
+const masked = (value: unknown): unknown => {
+  if (typeof value === 'string') return withoutCardNumbers(value);
+  if (Array.isArray(value)) return value.map(masked);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, masked(inner)]));
 };
 
-type OrderTexts = Texts & {
-  productItems?: Texts[] | undefined;
-  source?: Texts | undefined;
-  metadata?: Texts | undefined;
-};
-
+type Data = Record<string, unknown>;
 /** A merchant may have typed a card number in place of an order number. */
-const withMaskedOrder = (data: OrderTexts): OrderTexts => ({
-  ...masked(data, ['merchantReference']),
-  ...(data.productItems && { productItems: data.productItems.map((item) => masked(item, ['id'])) }),
-  ...(data.source && { source: masked(data.source, ['storeId', 'externalMerchantId']) }),
-  ...(data.metadata && { metadata: masked(data.metadata, Object.keys(data.metadata)) }),
-});
+const withMaskedOrder = (data: Data): Data =>
+  Object.fromEntries(
+    Object.entries(data).map(([name, value]) => [
+      name,
+      Object.hasOwn(paymentDetails.shape, name) ? masked(value) : value,
+    ]),
+  );
 
 type Own = Pick<CloudEvent, 'source' | 'subject' | 'partitionsequence'> & {
   type: MessageType;
   id: string;
-  data: OrderTexts;
+  data: Data;
 };
 
 const messageOf = (
@@ -126,7 +119,7 @@ export const eventMessage = (
     type,
     id: event.id,
     partitionsequence: String(number),
-    data: publicEventData[type].parse({ ...order, ...data, ...failure }) as OrderTexts,
+    data: publicEventData[type].parse({ ...order, ...data, ...failure }),
   });
 };
 

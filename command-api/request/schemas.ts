@@ -41,13 +41,8 @@ const Authentication = object({
 const authentication = Authentication.optional();
 
 export const OF_A_NUMBER = ['number', 'cvv', 'expiryMonth', 'expiryYear'];
-/** For the API documents, which say what is exclusive. */
-const BOTH_WAYS = { required: ['threeDSecure', 'authentication'] };
 
-export const Card = requiredObject({ ...byNumber, authentication }).meta({
-  id: 'Card',
-  not: { anyOf: [{ required: ['token'] }, BOTH_WAYS] },
-});
+export const Card = requiredObject({ ...byNumber, authentication }).meta({ id: 'Card' });
 
 /** A token in place of number, expiry and CVV (gaps §14). */
 export const CardByToken = requiredObject({
@@ -56,10 +51,7 @@ export const CardByToken = requiredObject({
   brand,
   threeDSecure,
   authentication,
-}).meta({
-  id: 'CardByToken',
-  not: { anyOf: [...OF_A_NUMBER.map((field) => ({ required: [field] })), BOTH_WAYS] },
-});
+}).meta({ id: 'CardByToken' });
 
 const CARD_TYPE = { type: requiredChoice(['CARD']) };
 const ByNumber = requiredObject({ ...CARD_TYPE, card: Card });
@@ -80,19 +72,10 @@ const requestWith = <T extends z.ZodType>(paymentMethod: T) => ({
   ...requestDetails,
 });
 
-/** `authentication` of a payment that the merchant initiates. */
-const WITHOUT_SHOPPER = {
-  required: ['source'],
-  properties: {
-    source: { required: ['initiatedBy'], properties: { initiatedBy: { const: 'MERCHANT' } } },
-    paymentMethod: { properties: { card: { required: ['authentication'] } } },
-  },
-};
-
 /** For the API documents; a request is read by the one of the two below that fits it. */
 export const PaymentRequest = object({
   ...requestWith(PaymentMethod),
   metadata: PaymentResponse.shape.metadata,
-}).meta({ id: 'PaymentRequest', not: WITHOUT_SHOPPER });
+}).meta({ id: 'PaymentRequest' });
 export const RequestByNumber = object(requestWith(ByNumber));
 export const RequestByToken = object(requestWith(ByToken));

@@ -43,7 +43,10 @@ export const textsOf = (file: string) =>
 const TEXTS: Partial<Record<RouteId, { summary: string; description: string }>> =
   textsOf('routes.yaml');
 
-const COMPONENTS: Record<'parameters' | 'headers', Record<string, Part>> = textsOf(
+const {
+  exclusive: EXCLUSIVE,
+  ...COMPONENTS
+}: Record<'exclusive' | 'parameters' | 'headers', Record<string, Part>> = textsOf(
   'components.yaml',
 );
 
@@ -89,10 +92,9 @@ const withTexts = (schema: Part, schemaName: string): Part => {
     const description = ofSchema[name] ?? FIELDS[name];
     return description === undefined ? texts : { description, ...texts };
   };
-  return mapped(schema, (part, key) => {
-    if (key === 'not') return part;
-    return key === 'properties' ? mapped(part as Record<string, Part>, field) : inside(part);
-  });
+  return mapped(schema, (part, key) =>
+    key === 'properties' ? mapped(part as Record<string, Part>, field) : inside(part),
+  );
 };
 
 const tagOf = (id: RouteId): Tag => {
@@ -118,7 +120,10 @@ const namedSchemas = (): Record<string, Part> => {
   const uri = (id: string) => `#/components/schemas/${id}`;
   const { schemas } = z.toJSONSchema(z.globalRegistry, { io: 'input', uri });
   const byName = Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1));
-  return mapped(Object.fromEntries(byName), (schema, name) => withTexts(withoutIds(schema), name));
+  return mapped(Object.fromEntries(byName), (schema, name) => ({
+    ...withTexts(withoutIds(schema), name),
+    ...EXCLUSIVE[name],
+  }));
 };
 
 const schemaOf = (schema: z.ZodType): Part => {

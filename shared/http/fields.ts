@@ -59,7 +59,7 @@ const short = (text: z.ZodString) =>
     .refine((value) => value.length <= TEXT_UNITS_MAX, { error: TOO_LONG, abort: true })
     .meta({ maxLength: TEXT_UNITS_MAX });
 
-export const requiredText = () => short(textOf(false));
+const requiredText = () => short(textOf(false));
 
 /** A person's note, which an event keeps for ever. */
 export const noteText = (description: string) =>
@@ -192,13 +192,12 @@ const requestField = (stored: z.ZodType, field: string): z.ZodType => {
   const isOptional = stored instanceof z.ZodOptional;
   const inner = (isOptional ? stored.unwrap() : stored) as z.ZodType;
   const rule = requestForms.get(stored) ?? requestForms.get(inner) ?? { form: inner };
-  const made =
-    'words' in rule
-      ? textOf(isOptional).regex(rule.pattern, `must be ${rule.words}`)
-      : 'format' in rule
-        ? dateTime()
-        : requestForm(rule.form, field, isOptional);
-  const form = isOptional ? made.optional() : made;
+  const made = () => {
+    if ('format' in rule) return dateTime();
+    if ('form' in rule) return requestForm(rule.form, field, isOptional);
+    return textOf(isOptional).regex(rule.pattern, `must be ${rule.words}`);
+  };
+  const form = isOptional ? made().optional() : made();
   const meta = stored.meta() ?? inner.meta();
   return meta === undefined ? form : form.meta(meta);
 };

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { Failure, PAYMENT_STATUSES, paymentDetails, paymentResponse } from '../payment/fields.ts';
 import { ERROR_CODES } from './errors.ts';
-import { choice, named, requestFields } from './fields.ts';
+import { choice, named, requestFields, time } from './fields.ts';
 
 const { metadata, ...forms } = paymentDetails.shape;
 const Metadata = metadata
@@ -23,17 +23,18 @@ export const PaymentResponse = named('PaymentResponse', {
   metadata: Metadata.optional(),
 });
 
-const { paymentId, merchantReference, amount, currency } = PaymentResponse.shape;
-
-export const PaymentFailureResponse = named('PaymentFailureResponse', {
-  paymentId,
-  merchantReference,
-  metadata: Metadata.optional(),
-  amount,
-  currency,
-  status: z.enum(['FAILED']).describe('Always FAILED. Nothing was charged.'),
-  failure: Failure,
-});
+export const PaymentFailureResponse = PaymentResponse.pick({
+  paymentId: true,
+  merchantReference: true,
+  metadata: true,
+  amount: true,
+  currency: true,
+})
+  .extend({
+    status: z.enum(['FAILED']).describe('Always FAILED. Nothing was charged.'),
+    failure: Failure,
+  })
+  .meta({ id: 'PaymentFailureResponse' });
 
 export const PaymentList = named('PaymentList', {
   payments: z.array(PaymentResponse),
@@ -49,5 +50,5 @@ export const ErrorBody = named('ErrorBody', {
   error: z.enum(ERROR_CODES).describe('Stable; docs/errors.md has an entry for each.'),
   message: z.string(),
   details: z.array(z.string()),
-  timestamp: z.string().meta({ format: 'date-time' }),
+  timestamp: time(),
 });

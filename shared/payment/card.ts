@@ -111,33 +111,25 @@ const withoutCryptogram = (given: ThreeDSecure | undefined): MaskedCard['threeDS
   return kept;
 };
 
-/** The one masked form of a card (gaps §4). The number's brand wins over that of the request. */
-export const maskCard = (card: CardInput, numberBrand = brandOf(card.number)): MaskedCard => {
-  const { number, holderName, cvv, expiryMonth, expiryYear } = card;
-  const longBin = number.length === 16 && (numberBrand === 'VISA' || numberBrand === 'MASTERCARD');
-  return {
-    bin: number.slice(0, longBin ? 8 : 6),
-    last4: number.slice(-4),
-    holderName,
-    cvvPresentDuringAttempt: cvv !== undefined,
-    expiryMonth,
-    expiryYear,
-    brand: numberBrand ?? card.brand,
-    threeDSecure: withoutCryptogram(card.threeDSecure),
-  };
-};
-
 /** The masked form of a token's card, as its provider described it; the merchant names the holder. */
 export const maskToken = (
   { bin, last4, expiryMonth, expiryYear, brand }: TokenCard,
-  card: TokenInput,
+  card: TokenInput | CardInput,
 ): MaskedCard => ({
   bin,
   last4,
   holderName: card.holderName,
-  cvvPresentDuringAttempt: false,
+  cvvPresentDuringAttempt: 'cvv' in card && card.cvv !== undefined,
   expiryMonth,
   expiryYear,
   brand: brand ?? card.brand,
   threeDSecure: withoutCryptogram(card.threeDSecure),
 });
+
+/** The one masked form of a card (gaps §4). The number's brand wins over that of the request. */
+export const maskCard = (card: CardInput, brand = brandOf(card.number)): MaskedCard => {
+  const { number, expiryMonth, expiryYear } = card;
+  const isLong = number.length === 16 && (brand === 'VISA' || brand === 'MASTERCARD');
+  const bin = number.slice(0, isLong ? 8 : 6);
+  return maskToken({ bin, last4: number.slice(-4), expiryMonth, expiryYear, brand }, card);
+};

@@ -89,28 +89,29 @@ export const PAYMENT_STATUSES = [
 ] as const;
 export type PaymentStatus = (typeof PAYMENT_STATUSES)[number];
 
-/** The failure codes a merchant can meet (gaps §12). */
-export const FAILURE_CODES = [
-  'CARD_DECLINED',
-  'INSUFFICIENT_FUNDS',
-  'EXPIRED_CARD',
-  'INCORRECT_CVV',
-  'INVALID_CARD_NUMBER',
-  'LOST_CARD',
-  'STOLEN_CARD',
-  'PICKUP_CARD',
-  'DO_NOT_HONOR',
-  'SUSPECTED_FRAUD',
-  'LIMIT_EXCEEDED',
-  'CARD_NOT_SUPPORTED',
-  'TRANSACTION_NOT_PERMITTED',
-  'AUTHENTICATION_REQUIRED',
-  'ISSUER_UNAVAILABLE',
-  'PROCESSING_ERROR',
-  'PROVIDER_UNAVAILABLE',
-  'UNKNOWN_DECLINE',
-] as const;
-export type FailureCode = (typeof FAILURE_CODES)[number];
+/** The failure codes a merchant can meet (gaps §12), and what to do where the provider gives no advice (gaps §23). */
+export const ADVICE_BY_CODE = {
+  CARD_DECLINED: 'RETRY_LATER',
+  INSUFFICIENT_FUNDS: 'RETRY_LATER',
+  EXPIRED_CARD: 'USE_ANOTHER_CARD',
+  INCORRECT_CVV: 'CORRECT_DATA',
+  INVALID_CARD_NUMBER: 'CORRECT_DATA',
+  LOST_CARD: 'DO_NOT_RETRY',
+  STOLEN_CARD: 'DO_NOT_RETRY',
+  PICKUP_CARD: 'DO_NOT_RETRY',
+  DO_NOT_HONOR: 'RETRY_LATER',
+  SUSPECTED_FRAUD: 'DO_NOT_RETRY',
+  LIMIT_EXCEEDED: 'RETRY_LATER',
+  CARD_NOT_SUPPORTED: 'USE_ANOTHER_CARD',
+  TRANSACTION_NOT_PERMITTED: 'USE_ANOTHER_CARD',
+  AUTHENTICATION_REQUIRED: 'AUTHENTICATE',
+  ISSUER_UNAVAILABLE: 'RETRY_LATER',
+  PROCESSING_ERROR: 'RETRY_LATER',
+  PROVIDER_UNAVAILABLE: 'RETRY_LATER',
+  UNKNOWN_DECLINE: 'RETRY_LATER',
+} as const;
+export type FailureCode = keyof typeof ADVICE_BY_CODE;
+export const FAILURE_CODES = Object.keys(ADVICE_BY_CODE) as FailureCode[];
 
 /** A code of the card network, verbatim (gaps §23). */
 export const networkCode = z.string().regex(/^[A-Za-z0-9]{1,8}$/);
@@ -301,56 +302,50 @@ export const resolution = z.strictObject({
 });
 export type Resolution = z.infer<typeof resolution>;
 
+/** Stands under this name in the API document. */
+const component = <T extends z.core.$ZodShape>(id: string, shape: T) =>
+  z.object(shape).meta({ id });
+
 const word = z.string().max(64);
 const time = z.string().meta({ format: 'date-time' });
 /** Minor units, also none. */
 const sum = z.int().min(0).max(Number.MAX_SAFE_INTEGER).brand<'Minor'>();
 
 /** Of a declined attempt in a response (gaps §12, §23). */
-export const Failure = z
-  .object({
-    ...failureData.required({ advice: true }).shape,
-    providerFailureCode: word.optional().meta(failureData.shape.providerFailureCode.meta() ?? {}),
-  })
-  .meta({ id: 'Failure' });
+export const Failure = component('Failure', {
+  ...failureData.required({ advice: true }).shape,
+  providerFailureCode: word.optional().meta(failureData.shape.providerFailureCode.meta() ?? {}),
+});
 export type Failure = z.infer<typeof Failure>;
 
 /** A finished attempt; an unfinished one is not listed (gaps §5). */
-export const Transaction = z
-  .object({
-    id: z.string().regex(/^(AUTH|SALE|CAPT|VOID|REFN)_[0-9A-Z]{26}$/),
-    type: z
-      .enum(['AUTH', 'SALE', 'CAPTURE', 'VOID', 'REFUND'])
-      .describe(
-        'AUTH, or SALE where `captureNow` is true, then the others; the id begins with it.',
-      ),
-    amount: operation.amount,
-    result: z.enum(['SUCCEEDED', 'FAILED']),
-    failure: Failure.optional().describe('There when the result is FAILED.'),
-    createdAt: time.describe('The time of its outcome.'),
-  })
-  .meta({ id: 'Transaction' });
+export const Transaction = component('Transaction', {
+  id: z.string().regex(/^(AUTH|SALE|CAPT|VOID|REFN)_[0-9A-Z]{26}$/),
+  type: z
+    .enum(['AUTH', 'SALE', 'CAPTURE', 'VOID', 'REFUND'])
+    .describe('AUTH, or SALE where `captureNow` is true, then the others; the id begins with it.'),
+  amount: operation.amount,
+  result: z.enum(['SUCCEEDED', 'FAILED']),
+  failure: Failure.optional().describe('There when the result is FAILED.'),
+  createdAt: time.describe('The time of its outcome.'),
+});
 export type Transaction = z.infer<typeof Transaction>;
 
 /** A cardholder's dispute (gaps §15). */
-export const Dispute = z
-  .object({
-    id: word,
-    amount: operation.amount,
-    reason: word.describe("The provider's word."),
-    status: z.enum(['OPEN', 'WON', 'LOST']),
-    createdAt: time,
-  })
-  .meta({ id: 'Dispute' });
+export const Dispute = component('Dispute', {
+  id: word,
+  amount: operation.amount,
+  reason: word.describe("The provider's word."),
+  status: z.enum(['OPEN', 'WON', 'LOST']),
+  createdAt: time,
+});
 export type Dispute = z.infer<typeof Dispute>;
 
-const NextAction = z
-  .object({
-    type: z.enum(['REDIRECT']).describe('The shopper has to be sent to `url`.'),
-    url: z.url().optional().describe('A secret, which the response to a create alone has.'),
-    expiresAt: time.describe('Until then the shopper is waited for.'),
-  })
-  .meta({ id: 'NextAction' });
+const NextAction = component('NextAction', {
+  type: z.enum(['REDIRECT']).describe('The shopper has to be sent to `url`.'),
+  url: z.url().optional().describe('A secret, which the response to a create alone has.'),
+  expiresAt: time.describe('Until then the shopper is waited for.'),
+});
 
 const { last4, ...masked } = maskedCard.shape;
 const cardShown = {
@@ -358,16 +353,14 @@ const cardShown = {
   holderName: z.string().max(255),
   cvvPresentDuringAttempt: masked.cvvPresentDuringAttempt.optional(),
   brand: freeText.describe(brand.description ?? ''),
-  threeDSecure: z.object(threeDSecure.shape).meta({ id: 'ThreeDSecureResponse' }).optional(),
+  threeDSecure: component('ThreeDSecureResponse', threeDSecure.shape).optional(),
 };
 
-const PaymentMethodShown = z
-  .object({
-    type: z.enum(['CARD']).describe('Always CARD.'),
-    card: z.object({ ...cardShown, last4: last4.optional() }).meta({ id: 'CardResponse' }),
-    encryptedCard: z.object(cardShown).describe('Mirrors card, without last4.'),
-  })
-  .meta({ id: 'PaymentMethodResponse' });
+const PaymentMethodShown = component('PaymentMethodResponse', {
+  type: z.enum(['CARD']).describe('Always CARD.'),
+  card: component('CardResponse', { ...cardShown, last4: last4.optional() }),
+  encryptedCard: z.object(cardShown).describe('Mirrors card, without last4.'),
+});
 
 const { merchantReference: _, previousFailures: __, source, ...details } = paymentDetails.shape;
 

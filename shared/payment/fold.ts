@@ -8,7 +8,6 @@ import {
   leftOfCapture,
   type ObservedRefund,
   type Operation,
-  type OperationKind,
   type PaymentReadModel,
   type PaymentState,
   refundableAmount,
@@ -17,6 +16,7 @@ import {
 import {
   amountsAfter,
   type FollowingEvent,
+  INTENDED,
   type IntentEvent,
   isIntent,
   isLater,
@@ -329,18 +329,11 @@ const operationsAfter = (
   return operations.with(at, { ...ended(known, event, revision), confirmation });
 };
 
-const KINDS: Record<IntentEvent['type'], OperationKind> = {
-  PaymentCreated: 'create',
-  PaymentCaptureRequested: 'capture',
-  PaymentVoidRequested: 'void',
-  PaymentRefundRequested: 'refund',
-};
-
 const begun = ({ type, data }: IntentEvent, requestedAt: number): Operation => {
   const { operationId, amount, identity, provider } = data;
   const operation = { operationId, amount, identity, requestedAt, provider };
   const mayAsk = 'authentication' in data && data.authentication === true;
-  return { kind: KINDS[type], ...operation, ...(mayAsk && { authentication: true }) };
+  return { kind: INTENDED[type], ...operation, ...(mayAsk && { authentication: true }) };
 };
 
 const ended = (

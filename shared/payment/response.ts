@@ -1,19 +1,13 @@
 /** What merchants see of a payment: the bodies of responses, and what is said of a declined attempt. */
 import {
+  ADVICE_BY_CODE,
   type Failure,
-  type FailureCode,
   type FailureData,
   failureData,
   type PaymentResponse,
   paymentResponse,
   type Transaction,
 } from './fields.ts';
-
-/** The body of a 402 from create (interface, "Payment failure response"). */
-export type PaymentFailureResponse = Pick<
-  PaymentResponse,
-  'paymentId' | 'merchantReference' | 'metadata' | 'amount' | 'currency' | 'status'
-> & { failure: Failure };
 
 const PREFIXES: Record<Transaction['type'], string> = {
   AUTH: 'AUTH_',
@@ -27,23 +21,9 @@ const PREFIXES: Record<Transaction['type'], string> = {
 export const transactionId = (type: Transaction['type'], operationId: string): string =>
   PREFIXES[type] + operationId.slice(-26);
 
-/** Any other code is worth a later attempt. */
-const ADVICE: Partial<Record<FailureCode, Failure['advice']>> = {
-  INVALID_CARD_NUMBER: 'CORRECT_DATA',
-  INCORRECT_CVV: 'CORRECT_DATA',
-  EXPIRED_CARD: 'USE_ANOTHER_CARD',
-  CARD_NOT_SUPPORTED: 'USE_ANOTHER_CARD',
-  TRANSACTION_NOT_PERMITTED: 'USE_ANOTHER_CARD',
-  LOST_CARD: 'DO_NOT_RETRY',
-  STOLEN_CARD: 'DO_NOT_RETRY',
-  PICKUP_CARD: 'DO_NOT_RETRY',
-  SUSPECTED_FRAUD: 'DO_NOT_RETRY',
-  AUTHENTICATION_REQUIRED: 'AUTHENTICATE',
-};
-
 /** The provider's own advice, else that of the failure code: also for events stored without one. */
 export const adviceOf = ({ failureCode, advice }: FailureData): Failure['advice'] =>
-  advice ?? ADVICE[failureCode] ?? 'RETRY_LATER';
+  advice ?? ADVICE_BY_CODE[failureCode];
 
 const FAILURE_FIELDS = Object.keys(failureData.shape) as (keyof FailureData)[];
 
@@ -79,8 +59,8 @@ export const actionBodyOf = (payment: PaymentResponse, url: string): string => {
   return bodyOf({ ...payment, nextAction: { type, url, expiresAt } });
 };
 
-/** The body of the 402 for a payment whose create failed; undefined for any other payment. */
-export const failureBodyOf = (payment: PaymentResponse): PaymentFailureResponse | undefined => {
+/** The body of the 402 for a payment whose create failed (interface, "Payment failure response"); else undefined. */
+export const failureBodyOf = (payment: PaymentResponse) => {
   const { paymentId, merchantReference, metadata, amount, currency, status } = payment;
   const failure = payment.transactions[0]?.failure;
   if (status !== 'FAILED' || failure === undefined) return undefined;

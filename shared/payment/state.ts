@@ -7,7 +7,7 @@ import {
   type PaymentResponse,
   type RequestIdentity,
 } from './fields.ts';
-import type { Confirmation } from './transitions.ts';
+import type { Confirmation, OperationKind } from './transitions.ts';
 
 /** One payment in the read models: its response, and what the next event needs. */
 export type PaymentReadModel = PaymentResponse & {
@@ -30,9 +30,6 @@ export type UnresolvedIntent = {
   /** The provider waits for the shopper until then (gaps §21). */
   waitsUntil?: string;
 };
-
-/** A sale is a create. */
-export type OperationKind = 'create' | 'capture' | 'void' | 'refund';
 
 /** One operation at the provider: it has its outcome where `ended` is present. */
 export type Operation = {

@@ -11,39 +11,16 @@ const NOTES = [
   'PaymentOutcomeContradicted',
 ] as const;
 
-/** Said of a payment that has its outcome: by the provider (gaps §15), or that its time ends (gaps §24). */
-const LATER = [
-  'PaymentAuthorizationExpiring',
-  'PaymentAuthorizationExpired',
-  'PaymentCaptureObserved',
-  'PaymentVoidObserved',
-  'PaymentRefundFailed',
-  'PaymentRefundObserved',
-  'PaymentDisputed',
-  'PaymentDisputeClosed',
-] as const;
-
-export const INTENTS = [
-  'PaymentCreated',
-  'PaymentCaptureRequested',
-  'PaymentVoidRequested',
-  'PaymentRefundRequested',
-] as const satisfies PaymentEventType[];
-
-type Of<T extends PaymentEventType> = Extract<PaymentEvent, { type: T }>;
-export type NoteEvent = Of<(typeof NOTES)[number]>;
-export type LaterEvent = Of<(typeof LATER)[number]>;
-export type IntentEvent = Of<(typeof INTENTS)[number]>;
-export type OutcomeEvent = Exclude<PaymentEvent, NoteEvent | LaterEvent | IntentEvent>;
-export type FollowingEvent = Exclude<IntentEvent | OutcomeEvent, { type: 'PaymentCreated' }>;
-
-const isOneOf = (types: readonly PaymentEventType[], { type }: PaymentEvent): boolean =>
-  types.includes(type);
-
-export const isNote = (event: PaymentEvent): event is NoteEvent => isOneOf(NOTES, event);
-export const isLater = (event: PaymentEvent): event is LaterEvent => isOneOf(LATER, event);
-/** An event that is no intent, no note and was not said later is an outcome. */
-export const isIntent = (event: PaymentEvent): event is IntentEvent => isOneOf(INTENTS, event);
+/** The intents, by the operation that each begins. */
+export const INTENDED = {
+  PaymentCreated: 'create',
+  PaymentCaptureRequested: 'capture',
+  PaymentVoidRequested: 'void',
+  PaymentRefundRequested: 'refund',
+} as const satisfies Partial<Record<PaymentEventType, string>>;
+export const INTENTS = Object.keys(INTENDED) as (keyof typeof INTENDED)[];
+/** A sale is a create. */
+export type OperationKind = (typeof INTENDED)[keyof typeof INTENDED];
 
 /** No `to`: the status stays, or follows from the amounts. `attempt`: ended by the event, or made elsewhere. */
 type Transition = {
@@ -51,6 +28,31 @@ type Transition = {
   to?: PaymentStatus;
   attempt?: 'AUTH' | 'CAPTURE' | 'VOID' | 'REFUND';
 };
+
+/** Said of a payment that has its outcome: by the provider (gaps §15), or that its time ends (gaps §24). */
+const LATER = {
+  PaymentAuthorizationExpiring: { from: ['AUTHORIZED'] },
+  PaymentAuthorizationExpired: { from: ['AUTHORIZED'], to: 'VOIDED', attempt: 'VOID' },
+  PaymentCaptureObserved: { from: ['AUTHORIZED'], to: 'CAPTURED', attempt: 'CAPTURE' },
+  PaymentVoidObserved: { from: ['AUTHORIZED'], to: 'VOIDED', attempt: 'VOID' },
+  PaymentRefundObserved: { from: ['CAPTURED'], attempt: 'REFUND' },
+  PaymentRefundFailed: { from: ['CAPTURED', 'REFUNDED'], to: 'CAPTURED' },
+  PaymentDisputed: { from: ['CAPTURED', 'REFUNDED'] },
+  PaymentDisputeClosed: { from: ['CAPTURED', 'REFUNDED'] },
+} satisfies Partial<Record<PaymentEventType, Transition>>;
+
+type Of<T extends PaymentEventType> = Extract<PaymentEvent, { type: T }>;
+export type NoteEvent = Of<(typeof NOTES)[number]>;
+export type LaterEvent = Of<keyof typeof LATER>;
+export type IntentEvent = Of<(typeof INTENTS)[number]>;
+export type OutcomeEvent = Exclude<PaymentEvent, NoteEvent | LaterEvent | IntentEvent>;
+export type FollowingEvent = Exclude<IntentEvent | OutcomeEvent, { type: 'PaymentCreated' }>;
+
+const NOTED: readonly PaymentEventType[] = NOTES;
+export const isNote = (event: PaymentEvent): event is NoteEvent => NOTED.includes(event.type);
+export const isLater = (event: PaymentEvent): event is LaterEvent => event.type in LATER;
+/** An event that is no intent, no note and was not said later is an outcome. */
+export const isIntent = (event: PaymentEvent): event is IntentEvent => event.type in INTENDED;
 
 /** By event type; PaymentCreated begins a stream as PENDING. */
 export const TRANSITIONS: Readonly<Record<(FollowingEvent | LaterEvent)['type'], Transition>> = {
@@ -62,17 +64,10 @@ export const TRANSITIONS: Readonly<Record<(FollowingEvent | LaterEvent)['type'],
   PaymentVoidRequested: { from: ['AUTHORIZED'] },
   PaymentVoided: { from: ['AUTHORIZED'], to: 'VOIDED', attempt: 'VOID' },
   PaymentVoidDeclined: { from: ['AUTHORIZED'], attempt: 'VOID' },
-  PaymentAuthorizationExpiring: { from: ['AUTHORIZED'] },
-  PaymentAuthorizationExpired: { from: ['AUTHORIZED'], to: 'VOIDED', attempt: 'VOID' },
-  PaymentCaptureObserved: { from: ['AUTHORIZED'], to: 'CAPTURED', attempt: 'CAPTURE' },
-  PaymentVoidObserved: { from: ['AUTHORIZED'], to: 'VOIDED', attempt: 'VOID' },
   PaymentRefundRequested: { from: ['CAPTURED'] },
   PaymentRefunded: { from: ['CAPTURED'], attempt: 'REFUND' },
   PaymentRefundDeclined: { from: ['CAPTURED'], attempt: 'REFUND' },
-  PaymentRefundObserved: { from: ['CAPTURED'], attempt: 'REFUND' },
-  PaymentRefundFailed: { from: ['CAPTURED', 'REFUNDED'], to: 'CAPTURED' },
-  PaymentDisputed: { from: ['CAPTURED', 'REFUNDED'] },
-  PaymentDisputeClosed: { from: ['CAPTURED', 'REFUNDED'] },
+  ...LATER,
 };
 
 /** What a payment's events add up to. */

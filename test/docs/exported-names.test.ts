@@ -7,14 +7,7 @@ const SOURCE =
 const EXPORTED = /^export (?:async )?(?:const|function\*?|class|type|let) (\w+)/gm;
 
 /** The same part of each driver, and the type and schema of one thing. */
-const REPEATED = [
-  'createReader',
-  'createWriter',
-  'correct',
-  'PaymentFailureResponse',
-  'PaymentResponse',
-  'PaymentStatus',
-];
+const REPEATED = ['createReader', 'createWriter', 'correct', 'PaymentResponse', 'PaymentStatus'];
 /** Too little for a name where it is imported. */
 const TOO_SHORT = ['Place', 'Part', 'Known', 'Compared', 'Options'];
 

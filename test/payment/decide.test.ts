@@ -81,7 +81,7 @@ describe('gaps §3: what a create may ask for', () => {
     title,
     given: [],
     when: create(fields),
-    response: refused('BUSINESS_RULE_VIOLATION', ...details),
+    response: { kind: 'refused', code: 'BUSINESS_RULE_VIOLATION', details } as const,
   });
   const onlyVisaOrAmex = { maxAmount: 5000, acceptedBrands: ['VISA', 'AMEX'] as const };
   const brandDetail = 'paymentMethod.card must be one of VISA, AMEX';

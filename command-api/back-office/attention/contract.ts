@@ -6,6 +6,7 @@ import {
   noteText,
   parameters,
   shortParameter,
+  time,
 } from '../../../shared/http/fields.ts';
 
 /** Stored in acknowledgements, and labels of metrics (gaps §25). */
@@ -24,8 +25,6 @@ export const ATTENTION_REASONS = [
   'WEBHOOK_DISABLED',
 ] as const;
 export type AttentionReason = (typeof ATTENTION_REASONS)[number];
-
-const time = () => z.string().meta({ format: 'date-time' });
 
 const AttentionItem = named('AttentionItem', {
   id: z.string(),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { named, REQUIRED, requiredChoice, requiredOr } from '../../../shared/http/fields.ts';
+import { named, REQUIRED, requiredChoice, requiredOr, time } from '../../../shared/http/fields.ts';
 import { APPROVAL_MS_MAX } from '../../../shared/payment/decide.ts';
 import type { ResolutionRequest } from '../../../shared/payment/state.ts';
 import { holdsLongNumber } from '../../../shared/runtime/card-numbers.ts';
@@ -7,7 +7,6 @@ import type { Config } from '../../../shared/runtime/config.ts';
 import { withoutSecrets } from '../../../shared/runtime/settings/effective.ts';
 import { VERSION } from '../../../shared/runtime/version.ts';
 
-const time = () => z.string().meta({ format: 'date-time' });
 const operation = z.enum(['create', 'capture', 'void', 'refund']);
 const amountMinor = z.int().min(1);
 
