@@ -14,16 +14,15 @@ type Added = { sums: PaymentSums } | { reason: string };
 const left = ({ capturedAmount, refundedAmount }: PaymentSums): number =>
   capturedAmount - refundedAmount;
 
+/** The outcome of a capture or void has its intent's amount. */
 const moneyReason = (sums: PaymentSums, { type, data }: PaymentEvent): string | undefined => {
   const { authorizedAmount: authorized, refundedAmount: refunded } = sums;
   switch (type) {
     case 'PaymentCaptureRequested':
-    case 'PaymentCaptured':
     case 'PaymentCaptureObserved':
       if (data.amount <= authorized) return undefined;
       return `its capture of ${data.amount} is above the authorized ${authorized}`;
     case 'PaymentVoidRequested':
-    case 'PaymentVoided':
     case 'PaymentVoidObserved':
       if (data.amount === authorized) return undefined;
       return `its void of ${data.amount} is not the authorized ${authorized}`;

@@ -14,6 +14,7 @@ import {
   voidIt,
 } from '../support/commands.ts';
 import {
+  authenticationRequested,
   authorized,
   captureDeclined,
   captured,
@@ -337,41 +338,33 @@ describe('gaps §7: outcomes that are no approval', () => {
     networkAdviceCode: '02',
   } as const;
   const declined: FinalOutcomeDetails = asDeclined;
+  const waiting = [created(), authenticationRequested()];
   const intents = [
     { given: [created()], operation: operationId(0), ended: failed },
+    // Of a shopper who did not come (gaps §21).
+    { given: waiting, operation: operationId(0), ended: failed, code: 'AUTHENTICATION_REQUIRED' },
     { given: [...asAuthorized, captureRequested()], operation: FIRST, ended: captureDeclined },
     { given: [...asAuthorized, voidRequested()], operation: FIRST, ended: voidDeclined },
     { given: [...asCaptured, refundRequested()], operation: operationId(2), ended: refundDeclined },
   ];
-  const neverCarriedOut = (operation: string, outcome: 'NOT_SENT' | 'FENCED') => ({
-    operationId: operation,
-    amount: 2500,
-    currency: 'USD',
-    failureCode: 'PROVIDER_UNAVAILABLE' as const,
-    outcome,
-  });
   scenarios(
-    intents.flatMap(({ given, operation, ended }): Scenario[] => {
+    intents.flatMap(({ given, operation, ended, code = 'PROVIDER_UNAVAILABLE' }): Scenario[] => {
       const { type } = ended();
+      const after = given.at(-1)?.type;
+      const about = { operationId: operation, amount: 2500, currency: 'USD', failureCode: code };
       return [
         {
-          title: `${type} by the provider's decline, with its codes and advice (gaps §23)`,
+          title: `${type} after ${after}, with the codes and advice of the provider (gaps §23)`,
           given,
           when: record(operation, declined),
           response: [ended(asDeclined)],
         },
-        {
-          title: `${type} by NotSent`,
+        ...(['NOT_SENT', 'FENCED'] as const).map((outcome) => ({
+          title: `${type} after ${after}, ${outcome}`,
           given,
-          when: record(operation, { outcome: 'NOT_SENT' }),
-          response: [{ type, data: neverCarriedOut(operation, 'NOT_SENT') } as PaymentEvent],
-        },
-        {
-          title: `${type} by a fence`,
-          given,
-          when: record(operation, { outcome: 'FENCED' }),
-          response: [{ type, data: neverCarriedOut(operation, 'FENCED') } as PaymentEvent],
-        },
+          when: record(operation, { outcome }),
+          response: [{ type, data: { ...about, outcome } } as PaymentEvent],
+        })),
       ];
     }),
   );

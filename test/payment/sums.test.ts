@@ -10,6 +10,7 @@ import {
   authorized,
   captureDeclined,
   captured,
+  captureObserved,
   captureRequested,
   created,
   failed,
@@ -21,6 +22,7 @@ import {
   refundRequested,
   resolutionRequested,
   voided,
+  voidObserved,
   voidRequested,
   wholeLife,
 } from '../support/payment-events.ts';
@@ -89,11 +91,7 @@ describe('sums that cannot be, each with its reason', () => {
     ],
     [
       'the second event of a sale with another amount',
-      [
-        created({ captureNow: true }),
-        authorized(),
-        captured({ amount: 2400, releasedAmount: 100 }),
-      ],
+      [...sale.slice(0, 2), captured({ amount: 2400, releasedAmount: 100 })],
       '2: its amount of 2400 is not the 2500 that its intent requested',
     ],
     [
@@ -130,6 +128,21 @@ describe('sums that cannot be, each with its reason', () => {
       'refunds above the capture together',
       [...sale, refundRequested({ amount: 2000 }), refunded({ amount: 2000 }), refundRequested()],
       '5: its refund of 2500 is above the 500 that are left of the capture',
+    ],
+    [
+      'a capture made elsewhere above the authorization',
+      [created(), authorized(), captureObserved({ amount: 9500 })],
+      '2: its capture of 9500 is above the authorized 2500',
+    ],
+    [
+      'a capture in part made elsewhere that releases nothing',
+      [created(), authorized(), captureObserved({ amount: 2000 })],
+      '2: it releases 0, and the rest of the authorization is 500',
+    ],
+    [
+      'a part canceled elsewhere',
+      [created(), authorized(), voidObserved({ amount: 2499 })],
+      '2: its void of 2499 is not the authorized 2500',
     ],
     [
       'an expiry of a part',
