@@ -56,13 +56,10 @@ const masked = (value: unknown): unknown => {
 
 type Data = Record<string, unknown>;
 /** A merchant may have typed a card number in place of an order number. */
-const withMaskedOrder = (data: Data): Data =>
-  Object.fromEntries(
-    Object.entries(data).map(([name, value]) => [
-      name,
-      Object.hasOwn(paymentDetails.shape, name) ? masked(value) : value,
-    ]),
-  );
+const withMaskedOrder = (data: Data): Data => {
+  const order = Object.keys(paymentDetails.shape).filter((name) => name in data);
+  return { ...data, ...Object.fromEntries(order.map((name) => [name, masked(data[name])])) };
+};
 
 type Own = Pick<CloudEvent, 'source' | 'subject' | 'partitionsequence'> & {
   type: MessageType;

@@ -40,8 +40,7 @@ const dataSeen = (schema: z.ZodObject): z.ZodObject =>
 
 const { details, card, ...created } = paymentSchemas.PaymentCreated.shape;
 const { paymentId, merchantId, operationId, amount, currency, captureNow } = created;
-const order = seenObject(details).shape;
-const cardSeen = seenObject(card);
+const order = { card: seenObject(card), ...seenObject(details).shape };
 const operation = z.object({ operationId, amount, currency });
 const { outcome } = paymentSchemas.PaymentOutcomeConfirmed.shape;
 const noted = operation.extend({ outcome });
@@ -50,14 +49,7 @@ const byType = Object.entries(paymentSchemas).map(([type, schema]) => [type, dat
 const seenOf: Record<PaymentEventType, z.ZodObject> = Object.fromEntries(byType);
 export const publicEventData: typeof seenOf = {
   ...seenOf,
-  PaymentCreated: z.object({
-    paymentId,
-    merchantId,
-    ...operation.shape,
-    captureNow,
-    card: cardSeen,
-    ...order,
-  }),
+  PaymentCreated: z.object({ paymentId, merchantId, ...operation.shape, captureNow, ...order }),
   PaymentAuthorizationExpired: operation,
   PaymentRefundFailed: z.object(paymentSchemas.PaymentRefundFailed.shape),
   PaymentResolutionRequested: noted,
@@ -84,7 +76,6 @@ export const publicState = z.object({
   refundableAmount,
   currency,
   captureNow,
-  card: cardSeen,
   ...order,
   unresolvedOperations: z.int().min(0).describe('Intents that have no outcome yet'),
   transactionCount: z

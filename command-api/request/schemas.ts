@@ -38,20 +38,14 @@ const Authentication = object({
     error: ({ input }) => returnProblem(String(input)),
   }),
 }).meta({ id: 'Authentication' });
-const authentication = Authentication.optional();
+const ofEither = { holderName, brand, threeDSecure, authentication: Authentication.optional() };
 
 export const OF_A_NUMBER = ['number', 'cvv', 'expiryMonth', 'expiryYear'];
 
-export const Card = requiredObject({ ...byNumber, authentication }).meta({ id: 'Card' });
+export const Card = requiredObject({ ...byNumber, ...ofEither }).meta({ id: 'Card' });
 
 /** A token in place of number, expiry and CVV (gaps §14). */
-export const CardByToken = requiredObject({
-  token,
-  holderName,
-  brand,
-  threeDSecure,
-  authentication,
-}).meta({ id: 'CardByToken' });
+export const CardByToken = requiredObject({ token, ...ofEither }).meta({ id: 'CardByToken' });
 
 const CARD_TYPE = { type: requiredChoice(['CARD']) };
 const ByNumber = requiredObject({ ...CARD_TYPE, card: Card });

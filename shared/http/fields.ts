@@ -155,11 +155,7 @@ export const requiredObject = <T extends z.core.$ZodLooseShape>(shape: T) =>
 /** Two fields of one schema, as the address of two, are one in the API document. */
 const COMPONENTS = new WeakMap<z.ZodType, z.ZodType>();
 
-const component = (
-  stored: z.ZodObject,
-  id: string,
-  make: typeof object | typeof requiredObject,
-): z.ZodType => {
+const component = (stored: z.ZodObject, id: string, make = requiredObject): z.ZodType => {
   const made = COMPONENTS.get(stored) ?? make(requestFields(stored.shape)).meta({ id });
   COMPONENTS.set(stored, made);
   return made;
@@ -167,18 +163,15 @@ const component = (
 
 const requestForm = (stored: z.ZodType, field: string, isOptional: boolean): z.ZodType => {
   const id = field.charAt(0).toUpperCase() + field.slice(1);
-  if (stored instanceof z.ZodObject) return component(stored, id, requiredObject);
+  if (stored instanceof z.ZodObject) return component(stored, id);
   if (stored instanceof z.ZodArray) {
     const { maxItems = 0 } = z.toJSONSchema(stored);
-    return (
-      z
-        .array(component(stored.element as z.ZodObject, id.replace(/s$/, ''), object), {
-          error: 'must be an array',
-        })
-        .max(maxItems, `must have at most ${maxItems} items`)
-        // A null counts as absent (gaps §3).
-        .meta({ type: ['array', 'null'] })
-    );
+    const item = component(stored.element as z.ZodObject, id.replace(/s$/, ''), object);
+    const list = z.array(item, { error: 'must be an array' });
+    // A null counts as absent (gaps §3).
+    return list
+      .max(maxItems, `must have at most ${maxItems} items`)
+      .meta({ type: ['array', 'null'] });
   }
   if (stored instanceof z.ZodEnum)
     return (isOptional ? choice : requiredChoice)(stored.options as Texts);

@@ -276,11 +276,8 @@ export const evolve = (state: PaymentState | undefined, next: PlacedEvent): Paym
   const payment = project(state, next);
   const { type, data } = next.event;
   // A transaction shows a part of the id alone.
-  if (
-    type === 'PaymentRefundFailed' &&
-    state &&
-    amountOfRefund(state, data.operationId) !== data.amount
-  )
+  const isBounced = type === 'PaymentRefundFailed' && state !== undefined;
+  if (isBounced && amountOfRefund(state, data.operationId) !== data.amount)
     throw misfit(next.event);
   return Object.assign(payment, {
     operations: operationsAfter(operations, next, payment),
