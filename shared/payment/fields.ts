@@ -74,7 +74,7 @@ export const operation = {
   ),
 };
 
-export const freeText = z.string().max(255).optional();
+const freeText = z.string().max(255).optional();
 export const reason = freeText.describe('For auditors; stored and not shown.');
 export const providerCode = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/);
 
