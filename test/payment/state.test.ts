@@ -8,16 +8,21 @@ import {
   authorizationOf,
   bytesOfPayment,
   bytesOfReadModel,
+  createOf,
+  intentsWithoutOutcome,
+  isFree,
   type PaymentState,
   unconfirmedOperations,
 } from '../../shared/payment/state.ts';
 import {
+  authenticationRequested,
   authorized,
   captureDeclined,
   captured,
   captureRequested,
   created,
   disputed,
+  failed,
   operationId,
   outcomeContradicted,
   placed,
@@ -56,6 +61,24 @@ test('ADR-0099: a declined capture that was carried out is the one operation to 
   const state = asState([...asDeclined, carriedOut]);
   expect(unconfirmedOperations(state)).toEqual([state.operations[1]]);
   expect(unconfirmedOperations(undefined)).toEqual([]);
+});
+
+const asWaiting = [created(), authenticationRequested()];
+
+test.each<[string, PaymentEvent[], boolean]>([
+  ['was fenced', [created(), failed({ outcome: 'FENCED' })], true],
+  [
+    'was fenced after the time of its shopper',
+    [...asWaiting, failed({ outcome: 'FENCED' })],
+    false,
+  ],
+])('gaps §8, §21: whether the key is free of a create that %s', (_what, events, free) => {
+  expect(isFree(createOf(asState(events)))).toBe(free);
+});
+
+test('gaps §21: an intent that waits for the shopper is not unresolved', () => {
+  expect(intentsWithoutOutcome(asState([created()]))).toHaveLength(1);
+  expect(intentsWithoutOutcome(asState(asWaiting))).toEqual([]);
 });
 
 describe('ADR-0112: a cache counts at least the bytes that a payment takes', () => {
