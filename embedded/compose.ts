@@ -22,13 +22,14 @@ import { searchedOnceFilled } from '../shared/read-models/filled.ts';
 import { openReadModels } from '../shared/read-models/open.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { type Config, secretsOf } from '../shared/runtime/config.ts';
+import type { NewThread } from '../shared/runtime/jobs.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import { lastBackupOf } from '../shared/runtime/private-files.ts';
 import { addressKinds } from '../webhooks/endpoints/addresses.ts';
 import { openDeliveries } from '../webhooks/store/open.ts';
 import { type DataFolder, idempotencySecret, openFileIn, webhookSecret } from './data-folder.ts';
-import { newThread } from './jobs.ts';
+import { newThread as newJobThread } from './jobs.ts';
 
 /** Tests stand between the service and its engines. */
 export type Wrappers = {
@@ -37,7 +38,7 @@ export type Wrappers = {
   readModels?: (own: ReadModels) => ReadModels;
 };
 
-type Options = Wrappers & Pick<CommandSideOptions, 'unresolvedAfterMs'>;
+type Options = Wrappers & Pick<CommandSideOptions, 'unresolvedAfterMs'> & { newThread?: NewThread };
 
 const openProvider = async (
   config: Config,
@@ -68,7 +69,7 @@ const openSides = async (
   folder: DataFolder,
   log: Log,
   onFatal: (error: Error) => void,
-  wrappers: Options,
+  { newThread = newJobThread, ...wrappers }: Options,
 ) => {
   const metrics = createMetrics();
   const drivers = { config, log, fileOf: folder.path, onFatal, newThread };

@@ -1,12 +1,12 @@
 /** A log that was changed with every hash right, found by the checkpoints of who followed it (gaps §6). */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { newThread } from '../../embedded/jobs.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { LogMisfit } from '../../shared/subscription/errors.ts';
 import type { Relay } from '../../topics/relay.ts';
 import { memoryDocument, memoryFeed } from '../support/memory-feed.ts';
+import { keptThread } from '../support/once/kept-threads.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
 import { relaying, untilHalted } from '../support/relaying.ts';
 import { silent } from '../support/silent-log.ts';
@@ -32,7 +32,7 @@ const writeLogAnew = async (): Promise<void> => {
   expect(anew.at(-1)?.hash).toBe(rows.rows.at(-1)?.hash);
   rows.write(anew);
   rows.close();
-  store = await openSqliteEventStore({ file: log.file, newThread });
+  store = await openSqliteEventStore({ file: log.file, newThread: keptThread });
 };
 
 const following = async (use: (projector: Projector) => Promise<void>): Promise<void> => {

@@ -25,13 +25,13 @@ import { rotateSealingKey } from '../../audit/seals/rotate.ts';
 import { makeRotation, makeSeal, publicKeyOf } from '../../audit/seals/seals.ts';
 import { appendSeal, headToSeal, sealsOf } from '../../audit/seals/stored-seals.ts';
 import { verifyFile } from '../../cli/export-file.ts';
-import { newThread } from '../../embedded/jobs.ts';
 import { logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { SEALS_STREAM } from '../../shared/payment/seal-events.ts';
 import { LogMisfit } from '../../shared/subscription/errors.ts';
 import { appendLife } from '../support/many-payments.ts';
+import { keptThread } from '../support/once/kept-threads.ts';
 import { silent } from '../support/silent-log.ts';
 import {
   exportLog,
@@ -88,7 +88,7 @@ const change = async (how: (rows: Rows) => Rows['rows']): Promise<void> => {
   const rows = openRows(log.file);
   rows.write(how(rows));
   rows.close();
-  store = await openSqliteEventStore({ file: log.file, newThread });
+  store = await openSqliteEventStore({ file: log.file, newThread: keptThread });
 };
 const streamOf = (rows: Rows, id: number) => rows.streams.find((one) => one.id === id)?.name;
 
@@ -349,7 +349,7 @@ test('a seal that cannot be stored holds up neither the stop nor an append', asy
   const sealer = await open();
   await store.close();
   await stop(sealer);
-  store = await openSqliteEventStore({ file: log.file, newThread });
+  store = await openSqliteEventStore({ file: log.file, newThread: keptThread });
   await startAndStop();
   expect(await seals()).toHaveLength(2);
 });

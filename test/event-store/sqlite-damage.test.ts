@@ -8,7 +8,6 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { judgeBreaks } from '../../audit/breaks.ts';
 import { walkLog } from '../../audit/walk-log.ts';
-import { newThread } from '../../embedded/jobs.ts';
 import { startProjector } from '../../projector/compose.ts';
 import { hashOf } from '../../shared/event-store/chain.ts';
 import {
@@ -58,7 +57,7 @@ const FILES = ['events.sqlite', 'read-models.sqlite'];
 let indexPages: number[];
 
 beforeAll(async () => {
-  const store = await openSqliteEventStore({ file: join(whole.path, 'events.sqlite'), newThread });
+  const store = await openSqliteEventStore({ file: join(whole.path, 'events.sqlite') });
   for (let n = 0; n < PAYMENTS; n += 1) {
     const events = wholeLife(idOf(n)).slice(0, kindOf(n).events);
     const recorded = events.map((event, at) => ({
@@ -168,7 +167,7 @@ const meet = async (flip: (bytes: Buffer) => void): Promise<Outcome | { wrong: s
   };
   let store: Store;
   try {
-    store = await openSqliteEventStore({ file: image.file, onFatal, newThread });
+    store = await openSqliteEventStore({ file: image.file, onFatal });
   } catch (error) {
     return error instanceof StoreFileUnusable ? 'refused' : { wrong: String(error) };
   }
@@ -212,7 +211,7 @@ test('of appends that share a transaction those alone fail that need a damaged p
   const onCommit = (): void => {
     commits += 1;
   };
-  const store = await openSqliteEventStore({ file: image.file, onFatal, newThread, onCommit });
+  const store = await openSqliteEventStore({ file: image.file, onFatal, onCommit });
   const outcomes = await Promise.allSettled(
     Array.from({ length: 40 }, (_, n) => {
       const event = { ...newEvent(created()), id: idFrom(`more ${n}`) };

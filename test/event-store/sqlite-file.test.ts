@@ -7,7 +7,6 @@ import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
-import { newThread } from '../../embedded/jobs.ts';
 import { encode } from '../../shared/event-store/codec.ts';
 import {
   AppendOutcomeUnknown,
@@ -22,6 +21,7 @@ import {
   type SqliteEventStore,
   type SqliteEventStoreOptions,
 } from '../../shared/event-store/sqlite/event-store.ts';
+import { keptThread } from '../support/once/kept-threads.ts';
 import { authorized, captured, created, newEvent } from '../support/payment-events.ts';
 import { verifyWhole } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -45,7 +45,7 @@ const withFolder = (before = beforeEach, after = afterEach): void => {
 };
 
 const open = async (options: Partial<SqliteEventStoreOptions> = {}): Promise<SqliteEventStore> => {
-  store = await openSqliteEventStore({ file, newThread, ...options });
+  store = await openSqliteEventStore({ file, newThread: keptThread, ...options });
   return store;
 };
 const begun = (stream: string) => newEvent(created({ paymentId: stream.slice('payment-'.length) }));
@@ -77,7 +77,7 @@ const withStore = (): (() => SqliteEventStore) => {
 
 /** Two events each in two streams, interleaved, in a file that no store has open. */
 async function storeFourEvents(path: string): Promise<void> {
-  const opened = await openSqliteEventStore({ file: path, newThread });
+  const opened = await openSqliteEventStore({ file: path, newThread: keptThread });
   for (const stream of ['payment-a', 'payment-b']) await append(opened, stream);
   for (const stream of ['payment-a', 'payment-b']) {
     const [{ revision, hash }] = (await opened.readStream(stream)) as [RecordedEvent];
@@ -243,7 +243,7 @@ describe('group commit', () => {
   test('an event of another program between two appends is seen', async () => {
     const stream = 'payment-other';
     const [first] = (await append(opened(), stream)) as [RecordedEvent];
-    const other = await openSqliteEventStore({ file, newThread });
+    const other = await openSqliteEventStore({ file, newThread: keptThread });
     const [second] = await other.append(stream, first, [newEvent(authorized())]);
     await other.close();
     const stale = opened().append(stream, first, [newEvent(authorized())]);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { newThread } from '../../embedded/jobs.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import { keptThread } from '../support/once/kept-threads.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { describeEventStore } from './describe-event-store.ts';
 
@@ -11,7 +11,7 @@ describeEventStore({
   make: async () => {
     const folder = temporaryFolder();
     return {
-      open: () => openSqliteEventStore({ file: join(folder.path, 'events.db'), newThread }),
+      open: () => openSqliteEventStore({ file: join(folder.path, 'log'), newThread: keptThread }),
       remove: async () => folder.remove(),
     };
   },

@@ -21,6 +21,7 @@ import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { providerFaults, readModelsFaults } from './faults-on-demand.ts';
 import { freePort } from './free-port.ts';
 import { expectDescribed } from './once/api-description.ts';
+import { keptThread } from './once/kept-threads.ts';
 import { type Body, clientOf, isReady, parsed } from './service-client.ts';
 import type { ServiceOptions } from './service-processes.ts';
 import { silentLog } from './silent-log.ts';
@@ -170,6 +171,7 @@ export const openInProcess = async (
         ...(over.store && { store: over.store }),
         readModels: (own) => readModels.wrap(over.readModels?.(own) ?? own),
         unresolvedAfterMs: over.unresolvedAfterMs,
+        newThread: keptThread,
       },
     );
   let service = await open();
@@ -220,7 +222,10 @@ export const startInProcess = async ({
   const config = readConfig({ ...env, DATA_DIR: dataDir, PORT });
   const { host, port } = config;
   const folder = openDataFolder(dataDir);
-  const opened = await openService(config, folder, silentLog, fatal, wrappers);
+  const opened = await openService(config, folder, silentLog, fatal, {
+    newThread: keptThread,
+    ...wrappers,
+  });
   await opened.app.listen({ host, port });
   let stopped: Promise<void> | undefined;
   const at = { url: `http://127.0.0.1:${port}`, port, dataDir };

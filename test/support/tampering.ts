@@ -11,12 +11,12 @@ import { createMerchantLookup } from '../../audit/merchants.ts';
 import type { HeadFile } from '../../audit/seals/seals.ts';
 import { type KeptHead, verifyLog } from '../../audit/verification.ts';
 import { writeExport } from '../../cli/export.ts';
-import { newThread } from '../../embedded/jobs.ts';
 import { GENESIS_HASH, hashOf, linkLog, logIdOf } from '../../shared/event-store/chain.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { resultOf } from '../../shared/runtime/jobs.ts';
 import { appendLives } from './many-payments.ts';
+import { keptThread } from './once/kept-threads.ts';
 import type { Random } from './random.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
@@ -33,7 +33,7 @@ export type LogUnderTest = {
 export const openFilledLog = async (): Promise<LogUnderTest> => {
   const folder = temporaryFolder();
   const file = join(folder.path, 'events.sqlite');
-  const store = await openSqliteEventStore({ file, newThread });
+  const store = await openSqliteEventStore({ file, newThread: keptThread });
   const ids = Array.from({ length: PAYMENTS }, (_, n) => `pay_${n}`);
   await appendLives(store, ids, (n) => `m_${n % 2}`);
   // Its rows are changed many times: what finds that is the chain, and a process each time is slow.

@@ -12,10 +12,10 @@ const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
 /** Throws StoreUnavailable where the check did not come to its end. */
 export const checkFile = async (address: string, signal: AbortSignal): Promise<FileFault[]> => {
   const program = fileURLToPath(new URL('./integrity-check.ts', import.meta.url));
-  const args = [program, address];
-  const options = { signal, env: {}, maxBuffer: OUTPUT_BYTES_MAX };
+  const { NODE_COMPILE_CACHE } = process.env;
+  const options = { signal, env: { NODE_COMPILE_CACHE }, maxBuffer: OUTPUT_BYTES_MAX };
   try {
-    const { stdout } = await promisify(execFile)(process.execPath, args, options);
+    const { stdout } = await promisify(execFile)(process.execPath, [program, address], options);
     return JSON.parse(stdout);
   } catch (error) {
     throw new StoreUnavailable(`${address}: its check did not end: ${firstLineOf(error)}`);

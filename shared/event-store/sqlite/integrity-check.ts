@@ -31,10 +31,7 @@ function* faultsIn(address: string): Generator<FileFault> {
       if (text === 'ok') return;
       count += 1;
       // SQLite says a fault as a text alone; those of pages come in one, below a heading.
-      const why =
-        String(text)
-          .split('\n')
-          .find((line) => !line.startsWith('***')) ?? '';
+      const [why = ''] = /^(?!\*\*\*).*$/m.exec(String(text)) ?? [];
       const [, number = '', table = ''] =
         /^row (\d+) missing from index \w+_(events|streams)_/.exec(why) ?? [];
       const sql = PLACES[table];
