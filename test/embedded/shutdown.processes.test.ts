@@ -92,20 +92,6 @@ describe('V2: a stop', () => {
     expect(openPaymentsIn(folder)).toEqual([]);
   });
 
-  testOfLongRun.each(['SIGINT', 'SIGTERM'] as const)(
-    '%s ends an idle service with exit code 0 within 10 s, a kept-alive connection or not',
-    async (signal) => {
-      await using service = await startService();
-      const idle = rawClient(service.port, 'GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n');
-      await until('the idle client has its answer', () => idle.received().includes('"live"'));
-      service.kill(signal);
-      const exit = await within(STOP_MS_MAX, () => service.exited);
-      expect(exit).toEqual({ code: 0, signal: null });
-      await idle.closed;
-      expect(service.stdout()).toContain('all events are on disk');
-    },
-  );
-
   testOfLongRun(
     'SIGHUP where stdout has no reader and stderr is closed: what is in flight gets its response, exit code 0 within 10 s',
     async () => {

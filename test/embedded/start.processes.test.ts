@@ -25,7 +25,6 @@ import payment from '../../examples/payment.json' with { type: 'json' };
 import { openSimulator } from '../../providers/simulator/simulator.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { DataFolderRefused } from '../../shared/runtime/private-files.ts';
-import { httpServer } from '../support/faulty-server.ts';
 import { testOfLongRun } from '../support/long-run-share.ts';
 import { expectOneLine, rejection } from '../support/refused-start.ts';
 import { type Service, startService } from '../support/service-processes.ts';
@@ -134,24 +133,6 @@ describe('settings: a start that is refused', () => {
     await expect(refused).rejects.toThrow(/^DATA_DIR: \S+idempotency\.secret holds no secret/);
     opened.release();
   });
-
-  testOfLongRun('a busy port is one line that names PORT', async () => {
-    const other = await httpServer(() => undefined);
-    const { port } = new URL(other.url);
-    expectOneLine(await rejection({ env: { PORT: port } }), 'PORT', port, 'in use');
-    await other.close();
-  });
-
-  testOfLongRun(
-    'a data folder that cannot be written to is one line that names DATA_DIR',
-    async () => {
-      // Permissions do not hold root back; a file system of the kernel does.
-      const asRoot = process.getuid?.() === 0;
-      const dataDir = asRoot ? '/proc/payments' : join(folder, 'read-only');
-      if (!asRoot) mkdirSync(dataDir, { mode: 0o500 });
-      expectOneLine(await rejection({ dataDir }), 'DATA_DIR', dataDir);
-    },
-  );
 
   testOfLongRun(
     'gaps §8: another IDEMPOTENCY_SECRET than the events were written with is refused',

@@ -5,8 +5,8 @@ import type { JobThread, NewThread } from '../../../shared/runtime/jobs.ts';
 const kept = new Map<number, JobThread[]>();
 
 /**
- * Threads that outlive the service that ends them, for the next one: to start one and to load its jobs costs a
- * sixth of a second of CPU. One whose job is under way ends, and so does that of the searches, which is bound to a file.
+ * A thread that goes on to the next service: to start one and load its jobs costs a sixth of a second of CPU. One
+ * whose job is under way ends with its service, and so does that of the searches, which keeps its file open.
  */
 export const keptThread: NewThread = (loweredBy = 0) => {
   const idle = kept.get(loweredBy) ?? [];
@@ -26,9 +26,8 @@ export const keptThread: NewThread = (loweredBy = 0) => {
     end: async () => {
       const last = thread;
       thread = undefined;
-      if (last === undefined) return;
-      if (underWay > 0 || loweredBy === 0) await last.end();
-      else idle.push(last);
+      if (underWay > 0 || loweredBy === 0) await last?.end();
+      else if (last !== undefined) idle.push(last);
     },
   };
 };
