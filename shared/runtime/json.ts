@@ -116,7 +116,7 @@ export const textOf = (bytes: Buffer): string | undefined => {
 /** RFC 8259: a body of any other white space would capture or refund the full amount. */
 const WHITE = /^[ \t\n\r]*$/;
 
-/** V8 says the place in its message alone, which may quote the text: only the number at its end is used. */
+/** The engine says the place in its message alone, which may quote the text: only the number at its end is used. */
 const breakOf = (error: unknown, text: string): { at?: number } => {
   const { message } = Object(error);
   if (message === 'Unexpected end of JSON input') return { at: text.length };
