@@ -173,7 +173,7 @@ describe('a create', () => {
   test.each<[string, string, number, (late: Promise<void>) => Promise<void>]>([
     ['cannot be kept', 'not_opened', 5_000, lost],
     ['is not kept in time', 'not_opened', 200, (late) => late],
-    ['is kept with little of its time left', 'too_late', 400, () => wait(340)],
+    ['is kept with little of its time left', 'too_late', 1_000, () => wait(820)],
   ])('whose reference %s is never sent', async (_how, reason, timeoutMs, keep) => {
     const quick = driverOver(over.double.url, { timeoutMs });
     const late = Promise.withResolvers<void>();
