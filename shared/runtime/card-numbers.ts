@@ -73,8 +73,23 @@ const runIn = (text: string, from: number, digitCount: number, isJson: boolean):
   return { digits: codes.toString('latin1'), starts };
 };
 
+/** ASCII without escapes: a digit takes one character. */
+const PLAIN = /^[\t\n -[\]-~]*$/;
+
+/** So many characters in a row without a letter; most need no look, for it skips from letter to letter. */
+const hasPart = (text: string, length: number): boolean => {
+  let from = 0;
+  for (let at = length - 1; at >= from && at < text.length; at -= 1) {
+    if (kindAt(text, at) !== LETTER) continue;
+    from = at + 1;
+    at += length + 1;
+  }
+  return from + length <= text.length;
+};
+
 /** Of `length` digits or more. */
 const digitRuns = (text: string, length: number, isJson = false): DigitRun[] => {
+  if (PLAIN.test(text) && !hasPart(text, length)) return [];
   const runs: DigitRun[] = [];
   let [from, count] = [0, 0];
   for (let at = 0; at < text.length; ) {
