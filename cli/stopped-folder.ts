@@ -147,12 +147,11 @@ const booksOf = (folder: string): Pick<ReconcileOptions, 'provider' | 'providers
 
 const trusting =
   (merchantId: string): AuthHooks =>
-  () => [
-    (request, _reply, done) => {
-      request.principal = { merchantId, actor: 'cli', scopes: undefined };
-      done();
-    },
-  ];
+  () =>
+  (request, _reply, done) => {
+    request.principal = { merchantId, actor: 'cli', scopes: undefined };
+    done();
+  };
 
 const notSearched = async (): Promise<never> => {
   throw new ReadModelsUnavailable('the read models of a stopped folder are not searched');

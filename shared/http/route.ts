@@ -215,6 +215,6 @@ export const registerRoutes = <Deps>(
       return input === undefined ? reply : handle(deps, input as never, reply);
     };
     const onSend = form.movesMoney ? [sayPaymentOutcome] : [];
-    app.route({ ...route, onRequest: [...authHooks(scope), app.takePlace], onSend, handler });
+    app.route({ ...route, onRequest: [authHooks(scope), app.takePlace], onSend, handler });
   }
 };

@@ -307,19 +307,30 @@ describe('gaps §10: the key pair of the data folder', () => {
   });
 });
 
-test('gaps §10: a verified token is remembered until the second of exp, one that was rejected is not', async () => {
-  const authenticator = await createAuthenticator(sharedSecret);
-  const headersOf = (token: string) => ['Authorization', `Bearer ${token}`];
-  const headers = headersOf(await signed(good()));
-  const first = authenticator.authenticate(headers);
-  // What is checked by its signature comes as a promise.
-  expect(first).toBeInstanceOf(Promise);
-  const known = await first;
-  expect(authenticator.authenticate(headers)).toEqual(known);
-  const atExp = jest.spyOn(Date, 'now').mockReturnValue((now() + 60) * 1000);
-  expect(await authenticator.authenticate(headers)).toEqual({ ok: false, details: EXPIRED });
-  atExp.mockRestore();
-  const other = headersOf(await signed(good(), 'y'.repeat(32)));
-  expect(await authenticator.authenticate(other)).toMatchObject({ ok: false });
-  expect(authenticator.authenticate(other)).toBeInstanceOf(Promise);
-});
+test.each([
+  ['', undefined],
+  [' on its connection', {}],
+])(
+  'gaps §10: a verified token is remembered%s until the second of exp, one that was rejected is not',
+  async (_, connection) => {
+    const authenticator = await createAuthenticator(sharedSecret);
+    const authenticate = (headers: string[]) =>
+      authenticator.authenticate(headers, undefined, connection);
+    const headersOf = (token: string) => ['Authorization', `Bearer ${token}`];
+    const headers = headersOf(await signed(good()));
+    const first = authenticate(headers);
+    // What is checked by its signature comes as a promise.
+    expect(first).toBeInstanceOf(Promise);
+    const known = await first;
+    for (const again of [headers, headers]) expect(authenticate(again)).toEqual(known);
+    const anothers = headersOf(await signed({ ...good(), merchant_id: 'm_2' }));
+    expect(await authenticate(anothers)).toMatchObject({ principal: { merchantId: 'm_2' } });
+    expect(authenticate(headers)).toEqual(known);
+    const atExp = jest.spyOn(Date, 'now').mockReturnValue((now() + 60) * 1000);
+    expect(await authenticate(headers)).toEqual({ ok: false, details: EXPIRED });
+    atExp.mockRestore();
+    const other = headersOf(await signed(good(), 'y'.repeat(32)));
+    expect(await authenticate(other)).toMatchObject({ ok: false });
+    expect(authenticate(other)).toBeInstanceOf(Promise);
+  },
+);

@@ -47,7 +47,7 @@ const served = (
     done();
   };
   const topics = openTopics({ store, relay, topicPrefix: 'payments' });
-  registerRoutes(app, () => [authenticate], TOPIC_ROUTES, topics);
+  registerRoutes(app, () => authenticate, TOPIC_ROUTES, topics);
   ends.push(() => app.close());
   return app;
 };

@@ -22,13 +22,15 @@ type AuthOptions = {
   unauthenticatedRate: Rate;
 };
 
-/** The `onRequest` hooks of a route by its scope; behind them `request.principal` is set. */
-export type AuthHooks = (scope: Scope) => onRequestHookHandler[];
+/** The `onRequest` hook of a route by its scope; behind it `request.principal` is set. */
+export type AuthHooks = (scope: Scope) => onRequestHookHandler;
 
-const rejectRate = (reply: FastifyReply, seconds: number): void => {
-  reject(reply, 'RATE_LIMITED', ['too many requests; try again later'], {
-    'retry-after': String(seconds),
-  });
+/** Rejects where there is no place for so many seconds. */
+const isWithinRate = (reply: FastifyReply, seconds: number | undefined): boolean => {
+  if (seconds === undefined) return true;
+  const headers = { 'retry-after': String(seconds) };
+  reject(reply, 'RATE_LIMITED', ['too many requests; try again later'], headers);
+  return false;
 };
 
 const UNCHECKED = ["the token issuer's keys cannot be loaded"];
@@ -41,9 +43,13 @@ const rejectScope = (reply: FastifyReply, { merchantId }: Principal, scope: Scop
   reject(reply, 'FORBIDDEN', [why]);
 };
 
-const authenticateHook = ({ authenticator, unauthenticatedRate }: AuthOptions) => {
+/** The hooks of one server; all its routes share the rates. */
+export const createAuthHooks = (options: AuthOptions): AuthHooks => {
+  const { authenticator, rateOf, unauthenticatedRate } = options;
+  const merchants = createRateLimiter();
   const addresses = createRateLimiter();
   const addressOf = ({ raw }: FastifyRequest): string => peerOf(raw.socket);
+  const draw = ({ merchantId }: Principal) => merchants.take(merchantId, rateOf(merchantId));
 
   const rejectToken = (
     reply: FastifyReply,
@@ -51,46 +57,30 @@ const authenticateHook = ({ authenticator, unauthenticatedRate }: AuthOptions) =
   ): void => {
     reply.request.tokenFault = reason;
     const seconds = addresses.take(addressOf(reply.request), unauthenticatedRate);
-    if (seconds !== undefined) rejectRate(reply, seconds);
-    else reject(reply, 'UNAUTHORIZED', details, { 'www-authenticate': 'Bearer' });
+    if (isWithinRate(reply, seconds))
+      reject(reply, 'UNAUTHORIZED', details, { 'www-authenticate': 'Bearer' });
   };
 
-  const proceed = (reply: FastifyReply, known: Authentication, done: () => void): void => {
-    if (known.ok === true) {
-      reply.request.principal = known.principal;
-      done();
-    } else if (known.ok === false) rejectToken(reply, known);
-    else reject(reply, 'SERVICE_UNAVAILABLE', UNCHECKED, RETRY_LATER);
-  };
-
-  const authenticate: onRequestHookHandler = (request, reply, done) => {
-    // An unknown key is worth no fetch for an address that has sent too many bad tokens.
-    const mayLoad = () => addresses.hasOne(addressOf(request), unauthenticatedRate);
-    const known = authenticator.authenticate(request.raw.rawHeaders, mayLoad);
-    if (!(known instanceof Promise)) proceed(reply, known, done);
-    else known.then((checked) => proceed(reply, checked, done), done);
-  };
-  return authenticate;
-};
-
-const authorizeHook = ({ rateOf }: AuthOptions) => {
-  const merchants = createRateLimiter();
-  return (scope: Scope): onRequestHookHandler =>
-    ({ principal }, reply, done) => {
-      if (principal === undefined) throw new Error('authorize runs before authenticate');
-      const { merchantId } = principal;
-      if (!mayUse(principal, scope)) return rejectScope(reply, principal, scope);
-      const seconds = merchants.take(merchantId, rateOf(merchantId));
-      if (seconds === undefined) done();
-      else rejectRate(reply, seconds);
+  return (scope) => {
+    const proceed = (reply: FastifyReply, known: Authentication, done: () => void): void => {
+      if (known.ok === false) rejectToken(reply, known);
+      else if (known.ok === 'unknown') reject(reply, 'SERVICE_UNAVAILABLE', UNCHECKED, RETRY_LATER);
+      else {
+        const { principal } = known;
+        reply.request.principal = principal;
+        if (!mayUse(principal, scope)) rejectScope(reply, principal, scope);
+        else if (isWithinRate(reply, draw(principal))) done();
+      }
     };
-};
-
-/** The hooks of one server; all its routes share the rates. */
-export const createAuthHooks = (options: AuthOptions): AuthHooks => {
-  const authenticate = authenticateHook(options);
-  const authorize = authorizeHook(options);
-  return (scope) => [authenticate, authorize(scope)];
+    return (request, reply, done) => {
+      // An unknown key is worth no fetch for an address that has sent too many bad tokens.
+      const mayLoad = () => addresses.hasOne(addressOf(request), unauthenticatedRate);
+      const { rawHeaders, socket } = request.raw;
+      const known = authenticator.authenticate(rawHeaders, mayLoad, socket);
+      if (!(known instanceof Promise)) proceed(reply, known, done);
+      else known.then((checked) => proceed(reply, checked, done), done);
+    };
+  };
 };
 
 export const openAuthHooks = async (

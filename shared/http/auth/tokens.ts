@@ -35,6 +35,7 @@ export type Authenticator = {
   authenticate(
     rawHeaders: readonly string[],
     mayLoad?: () => boolean,
+    connection?: object,
   ): Authentication | Promise<Authentication>;
   /** See IssuerKeys; 0 where the keys have no address. */
   keysOutdatedSeconds(): number;
@@ -58,6 +59,7 @@ const NOT_BEFORE_TOLERANCE_SECONDS = 5;
 /** A token seen before stays valid that long after its issuer withdrew the key. */
 const KEY_SET_RECHECK_MS = 60_000;
 const VERIFIED_MAX = 10_000;
+type Verified = { result: Authentication; untilMs: number };
 
 type Verification = {
   find: IssuerKeys['find'];
@@ -136,7 +138,9 @@ export const createAuthenticator = async (
     outdatedSeconds = () => 0,
   } = await verificationBy(settings, onFailure);
   // By digest, so that no token stays in memory.
-  const verified = createBoundedMap<{ principal: Principal; untilMs: number }>(VERIFIED_MAX);
+  const verified = createBoundedMap<Verified>(VERIFIED_MAX);
+  // Its last request keeps a connection's token in memory anyway.
+  const lastOn = new WeakMap<object, { header: string; known: Verified }>();
   const options = {
     algorithms,
     requiredClaims: ['exp'],
@@ -158,9 +162,9 @@ export const createAuthenticator = async (
       const named = principalOf(payload, settings.merchantClaims);
       if (named === undefined)
         return malformed('it names no merchant, or its scope has another form');
-      const principal = { ...named, expiresAtSeconds: exp };
-      verified.set(digest, { principal, untilMs: Math.min(exp * 1000, nowMs + recheckMs) });
-      return { ok: true as const, principal };
+      const result = { ok: true as const, principal: { ...named, expiresAtSeconds: exp } };
+      verified.set(digest, { result, untilMs: Math.min(exp * 1000, nowMs + recheckMs) });
+      return result;
     } catch (error) {
       return failureOf(error);
     }
@@ -168,15 +172,18 @@ export const createAuthenticator = async (
 
   return {
     keysOutdatedSeconds: outdatedSeconds,
-    authenticate: (rawHeaders, mayLoad = () => true) => {
+    authenticate: (rawHeaders, mayLoad = () => true, connection = {}) => {
       const header = soleHeader(rawHeaders, 'authorization');
       if (header === undefined || header === '') return MISSING;
+      const last = lastOn.get(connection);
+      if (last?.header === header && Date.now() < last.known.untilMs) return last.known.result;
       const token = header === null ? undefined : BEARER.exec(header)?.[1];
-      if (token === undefined) return NO_BEARER;
+      if (header === null || token === undefined) return NO_BEARER;
       const digest = hash('sha256', token, 'base64');
       const known = verified.get(digest);
       if (known === undefined || Date.now() >= known.untilMs) return verify(token, digest, mayLoad);
-      return { ok: true, principal: known.principal };
+      lastOn.set(connection, { header, known });
+      return known.result;
     },
   };
 };
