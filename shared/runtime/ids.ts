@@ -29,6 +29,17 @@ const bytes = new Uint8Array(16);
 export const newUlid = (): string =>
   crockford(v7(undefined, bytes), ULID_CHARACTERS, LEADING_ZERO_BITS);
 
+const inMillisecond = { ms: 0, head: '', count: 0 };
+
+/** A ULID of a request; within a millisecond its last two characters count, for a fifth of the work. */
+export const newRequestId = (): string => {
+  const ms = Date.now();
+  if (ms !== inMillisecond.ms || inMillisecond.count === ALPHABET.length ** 2)
+    Object.assign(inMillisecond, { ms, head: newUlid().slice(0, -2), count: 0 });
+  const count = inMillisecond.count++;
+  return `${inMillisecond.head}${ALPHABET[count >> BITS_PER_CHARACTER]}${ALPHABET[count & 31]}`;
+};
+
 export const newPaymentId = (): string => `pay_${newUlid()}`;
 
 /** For one operation at the provider; its last 26 characters name the transaction too. */

@@ -1,6 +1,12 @@
 /** Ids sort by the time they were made, and no two are equal. */
 import { describe, expect, test } from '@jest/globals';
-import { newEventId, newOperationId, newPaymentId, newUlid } from '../../shared/runtime/ids.ts';
+import {
+  newEventId,
+  newOperationId,
+  newPaymentId,
+  newRequestId,
+  newUlid,
+} from '../../shared/runtime/ids.ts';
 import { timesOf } from '../support/long-run-share.ts';
 
 const COUNT = timesOf(100_000, 20_000);
@@ -9,6 +15,7 @@ const many = (make: () => string): string[] => Array.from({ length: COUNT }, mak
 describe('gaps §2: ids', () => {
   test.each([
     ['a ULID', newUlid, /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/],
+    ['a request id', newRequestId, /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/],
     ['a payment id', newPaymentId, /^pay_[0-7][0-9A-HJKMNP-TV-Z]{25}$/],
     ['an operation id', newOperationId, /^op_[0-7][0-9A-HJKMNP-TV-Z]{25}$/],
     [

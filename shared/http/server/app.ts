@@ -15,7 +15,7 @@ import {
 } from '../../event-store/errors.ts';
 import { ReadModelsUnavailable } from '../../read-models/errors.ts';
 import { orElse } from '../../runtime/error-text.ts';
-import { newUlid } from '../../runtime/ids.ts';
+import { newRequestId } from '../../runtime/ids.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { isTracing } from '../../runtime/tracing.ts';
@@ -283,7 +283,7 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
     routerOptions: { maxParamLength: HEADER_BYTES_MAX },
     trustProxy: false,
     requestIdHeader: false,
-    genReqId: newUlid,
+    genReqId: newRequestId,
     return503OnClosing: false,
     schemaController: { compilersFactory: NO_COMPILERS },
     rewriteUrl: decodable,
