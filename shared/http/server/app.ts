@@ -31,17 +31,14 @@ import {
 import { soleHeader } from '../request.ts';
 import { watchRoutes } from './known-routes.ts';
 import {
-  closeAfterLast,
   isLeftUnread,
-  respondForNode,
   respondToClientError,
   responseHeaders,
   watchConnections,
 } from './raw-responses.ts';
 import { recordAtEnd, traceRequests } from './records.ts';
 import {
-  addPlaces,
-  boundUnread,
+  addShares,
   createRequestTurns,
   createShares,
   type Lifecycle,
@@ -103,9 +100,8 @@ const WHERE_TO_LOOK = 'payments are at /api/v1/payments; /docs lists every addre
 const ONE_SLASH_TOO_MANY = 'without the slash at its end it takes this method';
 const SERVED_ELSEWHERE = 'another process serves this address: send requests to the gateway';
 
-const addRefusals = (app: FastifyInstance, { servedElsewhere }: AppOptions): void => {
-  const { lifecycle } = app;
-  const methodsOf = watchRoutes(app, servedElsewhere);
+const beginRequests = (app: FastifyInstance, options: AppOptions): void => {
+  const methodsOf = watchRoutes(app, options.servedElsewhere);
   const rejectUnknown = (request: FastifyRequest, reply: FastifyReply) => {
     const methods = methodsOf(request.raw.url ?? '');
     if (methods.length === 0) return reject(reply, 'NOT_FOUND', [WHERE_TO_LOOK]);
@@ -118,6 +114,8 @@ const addRefusals = (app: FastifyInstance, { servedElsewhere }: AppOptions): voi
   };
   app.setNotFoundHandler(rejectUnknown);
   app.addHook('onRequest', (request, reply, done) => {
+    reply.headers(responseHeaders(request.id));
+    recordAtEnd(request, reply, options);
     const { headers, httpVersion, rawHeaders } = request.raw;
     const host = soleHeader(rawHeaders, 'host');
     // A body is JSON whatever its content type says: the framework must not reject it (gaps §3).
@@ -126,7 +124,7 @@ const addRefusals = (app: FastifyInstance, { servedElsewhere }: AppOptions): voi
       reject(reply, 'INVALID_REQUEST', ['the Host header is required']);
     } else if (host === null) {
       reject(reply, 'INVALID_REQUEST', ['the Host header must be given once']);
-    } else if (lifecycle.refusing) {
+    } else if (app.lifecycle.refusing) {
       reject(reply, 'SERVICE_UNAVAILABLE', ['the service is shutting down'], RETRY_LATER);
     } else if (request.is404) rejectUnknown(request, reply);
     else done();
@@ -144,20 +142,14 @@ const addErrorCode = (request: FastifyRequest, reply: FastifyReply, payload: unk
   reply.header('link', helpLink(code));
 };
 
-const addRecords = (app: FastifyInstance, options: AppOptions): void => {
-  const { lifecycle } = app;
-  app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(responseHeaders(request.id));
-    recordAtEnd(request, reply, options);
-    done();
-  });
+const endRequests = (app: FastifyInstance): void => {
   app.addHook('onSend', (request, reply, payload, done) => {
     if (reply.statusCode >= 400) addErrorCode(request, reply, payload);
     const send = (isLast: boolean): void => {
       if (isLast) reply.header('connection', 'close');
       done();
     };
-    if (lifecycle.closing || request.raw.complete !== false) send(lifecycle.closing);
+    if (app.lifecycle.closing || request.raw.complete !== false) send(app.lifecycle.closing);
     else void isLeftUnread(request.raw).then(send);
   });
 };
@@ -251,10 +243,7 @@ const serverOf = (
       requireHostHeader: false,
       optimizeEmptyRequests: true,
     },
-    (request, response) => {
-      closeAfterLast(response);
-      handler(request, response);
-    },
+    handler,
   );
   server.maxRequestsPerSocket = REQUESTS_PER_SOCKET_MAX;
   return server;
@@ -295,13 +284,11 @@ export const buildApp = (options: AppOptions): FastifyInstance => {
   app.decorateRequest('startedAtMs', 0);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  addPlaces(app);
-  boundUnread(app, options.stalledMs);
-  addRecords(app, options);
+  addShares(app, options.stalledMs);
+  endRequests(app);
   if (isTracing()) traceRequests(app, options.metrics);
-  addRefusals(app, options);
+  beginRequests(app, options);
   addFaults(app, options);
   watchConnections(app.server);
-  respondForNode(app.server);
   return app;
 };

@@ -7,19 +7,6 @@ import { type ErrorCode, errorBody, helpLink, JSON_TYPE } from '../errors.ts';
 const responses = new WeakMap<Duplex, ServerResponse>();
 const sockets = new WeakMap<Server, Set<Duplex>>();
 
-/** Notes the connections and responses of a server; call it before the server listens. */
-export const watchConnections = (server: Server): void => {
-  const open = new Set<Duplex>();
-  sockets.set(server, open);
-  server.on('connection', (socket: Duplex) => {
-    open.add(socket);
-    socket.once('close', () => open.delete(socket));
-  });
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    responses.set(request.socket, response);
-  });
-};
-
 /** The last response begun on a connection, unless it is finished or destroyed. */
 const openResponse = (socket: Duplex): ServerResponse | undefined => {
   const response = responses.get(socket);
@@ -128,14 +115,19 @@ const rejectExpectation = (_request: IncomingMessage, response: ServerResponse):
   response.writeHead(NO_EXPECTATION.status, headersOf(NO_EXPECTATION, body)).end(body);
 };
 
-/** Node announces the close in the last response, but responds to later requests without a body. */
-export const closeAfterLast = (
-  response: ServerResponse & { maxRequestsOnConnectionReached?: boolean },
-): void => {
-  if (response.maxRequestsOnConnectionReached === true) response.shouldKeepAlive = false;
-};
-
-export const respondForNode = (server: Server): void => {
+/** Notes connections and responses, and responds in place of Node; call it before the server listens. */
+export const watchConnections = (server: Server): void => {
+  const open = new Set<Duplex>();
+  sockets.set(server, open);
+  server.on('connection', (socket: Duplex) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
+  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+    responses.set(request.socket, response);
+    // Node announces the close in the last response, but responds to later requests without a body.
+    if (Object(response).maxRequestsOnConnectionReached === true) response.shouldKeepAlive = false;
+  });
   server.on('checkExpectation', rejectExpectation);
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     // Node has removed its own listener: without one a client that disconnects would end the process.

@@ -44,7 +44,7 @@ const record = ({ log, metrics }: Options, request: FastifyRequest, { raw }: Fas
 export const recordAtEnd = (request: FastifyRequest, reply: FastifyReply, options: Options) => {
   request.startedAtMs = performance.now();
   // 'close' also comes when the client has left; the framework's onResponse does not.
-  reply.raw.once('close', () => record(options, request, reply));
+  reply.raw.on('close', () => record(options, request, reply));
 };
 
 declare module 'fastify' {

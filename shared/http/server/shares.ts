@@ -5,7 +5,7 @@
  */
 import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify';
 import { PAGE_BYTES_MAX } from '../../read-models/pages.ts';
 import { createTurns } from '../../runtime/fair-turns.ts';
 import { errorBody, JSON_TYPE, RETRY_LATER, reject, UNAVAILABLE } from '../errors.ts';
@@ -47,10 +47,9 @@ export const createShares = (max: number, ofOneMin = 1) => {
   const unauthenticatedMax = Math.ceil(max / OF_UNAUTHENTICATED);
   return {
     /** `merchantId` is undefined for a request without a token. */
-    isFull: (merchantId?: string): boolean =>
-      merchantId === undefined
-        ? turns.takenBy(UNAUTHENTICATED) >= unauthenticatedMax || !turns.fits(UNAUTHENTICATED)
-        : !turns.fits(merchantId),
+    isFull: (merchantId = UNAUTHENTICATED): boolean =>
+      !turns.fits(merchantId) ||
+      (merchantId === UNAUTHENTICATED && turns.takenBy(merchantId) >= unauthenticatedMax),
     /** A negative amount gives it back. */
     take: (merchantId = UNAUTHENTICATED, amount: number): void => turns.add(merchantId, amount),
     taken: turns.taken,
@@ -88,16 +87,18 @@ const READ_BYTES_MIN = PAGE_BYTES_MAX;
 const isOneText = (payload: unknown): payload is string | Buffer =>
   typeof payload === 'string' || Buffer.isBuffer(payload);
 
-/** Also where the client left long ago. */
+/** Also where the client left long ago. Node emits `close` once, and `once` costs more. */
 export const whenGone = (response: ServerResponse, gone: () => void): void => {
   if (response.destroyed) gone();
-  else response.once('close', gone);
+  else response.on('close', gone);
 };
 
 /** Closes the connection of a response that is not read in time; with `app.inject` there is none. */
 const letGoIfSlow = (response: ServerResponse, bytes: number, stalledMs: number): void => {
   const { socket } = response.req;
-  if (!(socket instanceof Socket)) return;
+  // Nearly every response is with the system as soon as it is sent, and a timer costs more than all of that.
+  if (!(socket instanceof Socket) || (response.writableEnded && response.writableLength === 0))
+    return;
   // Of a longer one some bytes have to be read all the time. Node restores its own time-out afterwards.
   if (bytes > READ_BYTES_MIN) socket.setTimeout(stalledMs);
   const times = Math.max(1, Math.ceil(bytes / READ_BYTES_MIN));
@@ -112,28 +113,9 @@ const refusal = (reply: FastifyReply): string => {
   return errorBody('SERVICE_UNAVAILABLE', [TOO_MANY], new Date().toISOString());
 };
 
-/** Call it before hooks that look at the payload. */
-export const boundUnread = (app: FastifyInstance, stalledMs: number = STALLED_MS): void => {
-  app.addHook('onSend', (request, reply, payload, done) => {
-    if (!isOneText(payload)) return done();
-    const { unread } = app.lifecycle;
-    const merchantId = request.principal?.merchantId;
-    // Only a GET is refused: any other request has been carried out, and its response says so.
-    const mayRefuse = request.method === 'GET' && payload.length > LARGE_BYTES;
-    const sent = mayRefuse && unread.isFull(merchantId) ? refusal(reply) : payload;
-    const { length: bytes } = sent;
-    letGoIfSlow(reply.raw, bytes, stalledMs);
-    if (bytes > LARGE_BYTES) {
-      unread.take(merchantId, bytes);
-      whenGone(reply.raw, () => unread.take(merchantId, -bytes));
-    }
-    done(null, sent);
-  });
-};
-
-/** Call it before the first route. */
-export const addPlaces = (app: FastifyInstance): void => {
-  const { places } = app.lifecycle;
+/** Call it before the first route, and before hooks that look at the payload. */
+export const addShares = (app: FastifyInstance, stalledMs: number = STALLED_MS): void => {
+  const { places, unread } = app.lifecycle;
   const takePlace: onRequestHookHandler = (request, reply, done) => {
     const merchantId = request.principal?.merchantId;
     if (places.isFull(merchantId)) {
@@ -146,14 +128,25 @@ export const addPlaces = (app: FastifyInstance): void => {
   };
   app.decorateRequest('hasPlace', false);
   app.decorate('takePlace', takePlace);
-  app.addHook('onSend', (request: FastifyRequest, reply: FastifyReply, payload, done) => {
+  app.addHook('onSend', (request, reply, payload, done) => {
+    const { hasPlace, principal, method } = request;
+    const merchantId = principal?.merchantId;
+    const leave = () => places.take(merchantId, -1);
     // A stream that ends before its first byte comes here again, as an error.
-    const { hasPlace, principal } = request;
-    const leave = () => places.take(principal?.merchantId, -1);
     request.hasPlace = false;
     // A request whose client has left is carried out and leaves its place here. Streams have their own limit.
     if (hasPlace && isOneText(payload)) whenGone(reply.raw, leave);
     else if (hasPlace) leave();
-    done();
+    if (!isOneText(payload)) return done();
+    // Only a GET is refused: any other request has been carried out, and its response says so.
+    const mayRefuse = method === 'GET' && payload.length > LARGE_BYTES;
+    const sent = mayRefuse && unread.isFull(merchantId) ? refusal(reply) : payload;
+    const { length: bytes } = sent;
+    process.nextTick(letGoIfSlow, reply.raw, bytes, stalledMs);
+    if (bytes > LARGE_BYTES) {
+      unread.take(merchantId, bytes);
+      whenGone(reply.raw, () => unread.take(merchantId, -bytes));
+    }
+    done(null, sent);
   });
 };
