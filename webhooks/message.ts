@@ -122,9 +122,11 @@ export const endpointMessage = (recorded: RecordedEvent): Message | undefined =>
 
 type Store = Pick<EventStore, 'readStream'>;
 
+const beforeUnreadable = onError(UnreadableStream, ({ before }) => before);
+
 /** Those before the first that cannot be read. Throws StoreUnavailable. */
 export const readableEvents = (store: Store, stream: string): Promise<RecordedEvent[]> =>
-  store.readStream(stream).catch(onError(UnreadableStream, ({ before }) => before));
+  store.readStream(stream).catch(beforeUnreadable);
 
 const messageOfPayment = async (store: Store, paymentId: string, revision: number) => {
   const events = await readableEvents(store, streamOf(paymentId));

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { ControlNotWhole, StoreUnavailable } from '../shared/event-store/errors.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { onError } from '../shared/runtime/error-text.ts';
+import type { Endpoint } from './endpoints/endpoints.ts';
 
 /** The form that a receiver is shown: the specification's prefix and the key in base64. */
 export const secretTextOf = (key: Buffer): string => `whsec_${key.toString('base64')}`;
@@ -16,6 +17,15 @@ export const endpointKey = (
   endpointId: string,
   number: number,
 ): Buffer => derived(installationSecret, `${endpointId}.${number}`);
+
+/** The secrets that sign now, the newest first. */
+export const liveSecretNumbers = (
+  { secretNumber, oldSecretExpiresAt }: Pick<Endpoint, 'secretNumber' | 'oldSecretExpiresAt'>,
+  nowMs: number,
+): number[] =>
+  oldSecretExpiresAt !== undefined && Date.parse(oldSecretExpiresAt) > nowMs
+    ? [secretNumber, secretNumber - 1]
+    : [secretNumber];
 
 /** The key of a merchant's `payments listen --forward-to`: always the same, of no endpoint. */
 export const listenKey = (installationSecret: string, merchantId: string): Buffer =>

@@ -12,14 +12,12 @@ type BytesBound<V> = {
   bytesOf(value: V): number;
 };
 
-/** A value over `bytesMax` is not kept. */
+/** A value over `bytesMax` is not kept. Some 25 bytes for each of `max` entries are taken at once. */
 export const createBoundedMap = <V extends NonNullable<unknown>>(
   max: number,
   bytes?: BytesBound<V>,
 ): BoundedMap<V> =>
-  new LRUCache<string, V>(
-    bytes === undefined
-      ? // The library's `max` would allocate all entries at once.
-        { maxSize: max, sizeCalculation: () => 1 }
-      : { max, maxSize: bytes.bytesMax, sizeCalculation: bytes.bytesOf },
-  );
+  new LRUCache<string, V>({
+    max,
+    ...(bytes && { maxSize: bytes.bytesMax, sizeCalculation: bytes.bytesOf }),
+  });

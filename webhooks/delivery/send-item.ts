@@ -6,9 +6,9 @@ import { createTurns } from '../../shared/runtime/fair-turns.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { during, SAME_TRACE_MS, sampledPlace, startSpan } from '../../shared/runtime/tracing.ts';
-import { type Endpoint, liveSecretNumbers } from '../endpoints/endpoints.ts';
+import type { Endpoint } from '../endpoints/endpoints.ts';
 import { type Message, messageFor } from '../message.ts';
-import { endpointKey, signedHeaders } from '../signer.ts';
+import { endpointKey, liveSecretNumbers, signedHeaders } from '../signer.ts';
 import type { DeliveryStore } from '../store/port.ts';
 import { accepted, type Delivery, failed, type Item, passed, turnOf } from './delivery.ts';
 import { type Attempt, isFailing } from './delivery-row.ts';
@@ -152,7 +152,7 @@ const traced = (
   atMs: number,
   send: () => Promise<SendOutcome>,
 ): Promise<SendOutcome> => {
-  const place = sampledPlace(traceparent);
+  const place = traceparent === undefined ? undefined : sampledPlace(traceparent);
   if (place === undefined) return send();
   // A resend by hand is no part of the request long ago.
   const isPart = turnOf(item) !== 'single' && atMs - item.since < SAME_TRACE_MS;

@@ -93,12 +93,3 @@ export const foldEndpoints = (events: readonly RecordedEvent[]): Endpoint[] => {
   }
   return [...endpoints.values()];
 };
-
-/** The secrets that sign now, the newest first. */
-export const liveSecretNumbers = (
-  { secretNumber, oldSecretExpiresAt }: Pick<Endpoint, 'secretNumber' | 'oldSecretExpiresAt'>,
-  nowMs: number,
-): number[] =>
-  oldSecretExpiresAt !== undefined && Date.parse(oldSecretExpiresAt) > nowMs
-    ? [secretNumber, secretNumber - 1]
-    : [secretNumber];
