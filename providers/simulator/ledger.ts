@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setImmediate as immediate } from 'node:timers/promises';
 import type { FailureCode } from '../../shared/payment/fields.ts';
 import {
   ensurePrivateFile,
@@ -10,6 +11,7 @@ import {
 } from '../../shared/runtime/private-files.ts';
 import {
   type Durability,
+  inTransaction,
   lastBefore,
   openLedgerFile,
   versionOf,
@@ -76,14 +78,13 @@ const END = `SELECT * FROM (SELECT ${COLUMNS} FROM operations WHERE sequence > ?
   AND (kind IN ('AUTHORIZE', 'SALE') OR authorization_id IS NOT NULL)
   ORDER BY sequence DESC LIMIT ?) ORDER BY sequence`;
 const TIME = 'SELECT made_at AS time FROM operations WHERE sequence = ?';
-const LAST = 'SELECT max(sequence) AS last FROM operations WHERE sequence IS NOT NULL';
+const LAST = 'SELECT coalesce(max(sequence), 0) AS last FROM operations WHERE sequence IS NOT NULL';
 const FENCE = `INSERT INTO operations (operation_id, outcome) VALUES (?, 'FENCED')
   ON CONFLICT (operation_id) DO NOTHING`;
 const INSERT = `INSERT INTO operations (operation_id, sequence, outcome, kind, payment_id,
   authorization_id, amount, currency, failure_code, provider_failure_code, behaviour, expires_at, made_at)
-  VALUES (:operationId, :sequence, :outcome, :kind, :paymentId, :authorizationId, :amount, :currency,
-  :failureCode, :providerFailureCode, :behaviour, :authorizationExpiresAt, :madeAt)
-  ON CONFLICT (operation_id) DO NOTHING`;
+  VALUES (?, (${LAST}) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (operation_id) DO NOTHING RETURNING sequence`;
 const AUTHORIZATION = `SELECT kind, outcome, payment_id AS paymentId, amount, currency, behaviour,
   (SELECT sum(amount) FROM operations WHERE authorization_id = ?1 AND outcome = 'APPROVED'
     AND kind = 'CAPTURE') AS captured,
@@ -103,13 +104,14 @@ const AUTHENTICATION = `SELECT operation_id AS operationId, secret, kind, paymen
 const SECRET_BYTES = 24;
 
 /** With null for what is absent; a fence has an id and an outcome alone. */
-type CarriedOut = Pick<SimulatedEntry, 'sequence' | 'outcome'>;
+type CarriedOut = Pick<SimulatedEntry, 'sequence' | 'outcome'> & Record<string, unknown>;
 type SimulatedPage = {
   entries: SimulatedEntry[];
   next: number | null;
   since?: string | undefined;
 };
 type Row = CarriedOut | { outcome: 'FENCED' };
+type Recordable = Ordered & { authorizationId?: string };
 
 const entryOf = (row: CarriedOut): SimulatedEntry => {
   const given = Object.entries(row).filter(([, value]) => value !== null);
@@ -154,6 +156,22 @@ export const readLedger = (file: string) => {
   return { list: listIn(db), close: () => db.close() };
 };
 
+/** Steps of one turn share a transaction: each sees those before it, none is answered before the commit. */
+const groupsIn = (db: DatabaseSync) => {
+  let steps: (() => Recorded)[] = [];
+  let group: Promise<Recorded[]> | undefined;
+  const runAll = (): Recorded[] => {
+    const all = steps;
+    [steps, group] = [[], undefined];
+    return inTransaction(db, () => all.map((step) => step()));
+  };
+  return async (step: () => Recorded): Promise<Recorded> => {
+    const at = steps.push(step) - 1;
+    group ??= immediate().then(runAll);
+    return (await group)[at] as Recorded;
+  };
+};
+
 const ledgerIn = (db: DatabaseSync) => {
   const addAuthentication = db.prepare(AWAIT);
   const byOperation = db.prepare(`${AUTHENTICATION} WHERE operation_id = ?`);
@@ -165,7 +183,8 @@ const ledgerIn = (db: DatabaseSync) => {
   const insert = db.prepare(INSERT);
   const fence = db.prepare(FENCE);
   const authorization = db.prepare(AUTHORIZATION);
-  let lastSequence = Number(db.prepare(LAST).get()?.last ?? 0);
+  const last = db.prepare(LAST);
+  const inGroup = groupsIn(db);
 
   const read = (operationId: string): Recorded | undefined => {
     const row = find.get(operationId) as Row | undefined;
@@ -191,27 +210,24 @@ const ledgerIn = (db: DatabaseSync) => {
       return there(operationId, waiting(operationId));
     },
     authentication: (secret: string) => bySecret.get(secret) as ShopperAuthentication | undefined,
-    /** Unless the id is recorded or fenced. */
-    record: (
-      operation: Ordered & { authorizationId?: string },
-      decided: SimulatedOutcome,
-      behaviour?: CardBehaviour,
-    ): Recorded => {
-      const { operationId, kind, paymentId, amount, currency, authorizationId = null } = operation;
-      const sequence = lastSequence + 1;
-      const nowMs = Date.now();
-      const isAuthorized = kind === 'AUTHORIZE' && decided.outcome === 'APPROVED';
-      const authorizationExpiresAt = new Date(nowMs + AUTHORIZATION_MS_MAX).toISOString();
-      const order = { sequence, operationId, kind, paymentId, amount, currency };
-      const row = { ...order, ...decided, ...(isAuthorized && { authorizationExpiresAt }) };
-      const none = { failureCode: null, providerFailureCode: null, authorizationExpiresAt: null };
-      const isKept = behaviour !== undefined && KEPT_BEHAVIOURS.has(behaviour);
-      const kept = { authorizationId, behaviour: isKept ? behaviour : null };
-      const values = { ...none, ...row, ...kept, madeAt: new Date(nowMs).toISOString() };
-      if (insert.run(values).changes === 0) return there(operationId, read(operationId));
-      lastSequence = sequence;
-      return { outcome: 'RECORDED', entry: { ...row, providerReference: `sim_${sequence}` } };
-    },
+    /** Unless the id is recorded or fenced by then. */
+    record: (operation: Recordable, decide: () => SimulatedOutcome, behaviour?: CardBehaviour) =>
+      inGroup(() => {
+        const { operationId, kind, paymentId, amount, currency } = operation;
+        const decided = decide();
+        const { outcome, failureCode = null, providerFailureCode = null } = decided;
+        const nowMs = Date.now();
+        const isAuthorized = kind === 'AUTHORIZE' && outcome === 'APPROVED';
+        const kept = behaviour !== undefined && KEPT_BEHAVIOURS.has(behaviour) ? behaviour : null;
+        const ends = isAuthorized ? new Date(nowMs + AUTHORIZATION_MS_MAX).toISOString() : null;
+        const ids = [operationId, outcome, kind, paymentId, operation.authorizationId ?? null];
+        const values = [amount, currency, failureCode, providerFailureCode, kept, ends];
+        const made = insert.get(...ids, ...values, new Date(nowMs).toISOString());
+        if (made === undefined) return there(operationId, read(operationId));
+        const sequence = Number(made.sequence);
+        const row = { sequence, operationId, kind, paymentId, amount, currency, ...decided };
+        return recordedOf({ ...row, authorizationExpiresAt: ends });
+      }),
     /** Unless the id is recorded. */
     fence: (operationId: string): Recorded => {
       fence.run(operationId);
@@ -223,7 +239,7 @@ const ledgerIn = (db: DatabaseSync) => {
     list: (after: number, limit: number, since?: string): SimulatedPage => {
       if (since === undefined) return list(after, limit);
       const timeOf = (sequence: number) => time.get(sequence)?.time;
-      const before = lastBefore(new Date(since).toISOString(), lastSequence, timeOf);
+      const before = lastBefore(new Date(since).toISOString(), Number(last.get()?.last), timeOf);
       if (before !== undefined && timeOf(before) == null) return list(after, limit);
       return { ...list(Math.max(after, before ?? 0), limit), since };
     },

@@ -99,7 +99,7 @@ export const registerPage = (
   });
   for (const action of ['authenticate', 'fail'] as const) {
     app.post<Call>(`${PAGE}/:secret/${action}`, async ({ params }, reply) => {
-      const pressed = pages.press(params.secret, action === 'authenticate');
+      const pressed = await pages.press(params.secret, action === 'authenticate');
       if (pressed === undefined) return send(reply, 404, NO_PAGE);
       if (!pressed.seen) return send(reply, 409, TOO_LATE);
       onPressed(pressed);

@@ -34,9 +34,9 @@ export const openSimulation = (
   const closing = new AbortController();
   const atWork = new Map<string, Promise<Carried>>();
 
-  const record = (operation: OperationOrder, behaviour?: CardBehaviour): Carried => {
-    const decided = decideOperation(operation, ledger.authorization);
-    const recorded = ledger.record(operation, decided, behaviour);
+  const record = async (operation: OperationOrder, behaviour?: CardBehaviour): Promise<Carried> => {
+    const decide = () => decideOperation(operation, ledger.authorization);
+    const recorded = await ledger.record(operation, decide, behaviour);
     const isLost = behaviour === 'ANSWER_LOST' && recorded.outcome === 'RECORDED';
     return isLost ? { outcome: 'RESPONSE_LOST' } : recorded;
   };
@@ -71,12 +71,12 @@ export const openSimulation = (
     fence: (operationId: string): Exclude<KnownOperation, WaitingOperation> =>
       atWork.has(operationId) ? { outcome: 'AT_WORK' } : ledger.fence(operationId),
     /** A button of the page. Undefined where no such page is; `seen`: it counts, else it came too late. */
-    press: (secret: string, authenticated: boolean) => {
+    press: async (secret: string, authenticated: boolean) => {
       const found = ledger.authentication(secret);
       if (found === undefined) return undefined;
       if (Date.now() >= Date.parse(found.expiresAt)) return { ...found, seen: false };
       const outcome = authenticated ? CARRIED_OUT : NOT_AUTHENTICATED;
-      const kept = ledger.record(found, outcome);
+      const kept = await ledger.record(found, () => outcome);
       const seen = kept.outcome === 'RECORDED' && kept.entry.outcome === outcome.outcome;
       return { ...found, seen };
     },

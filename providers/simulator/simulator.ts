@@ -97,7 +97,7 @@ const openHappenings = (simulation: Simulation) => {
       listener = next;
     },
     noticeSoon,
-    follow: (operation: OperationOrder): void => {
+    follow: async (operation: OperationOrder): Promise<void> => {
       if ('card' in operation && !isLater(behaviourOf(operation))) return;
       const { operationId, authorizationId = operationId }: Ordered = operation;
       const authorization = simulation.authorization(authorizationId);
@@ -106,7 +106,7 @@ const openHappenings = (simulation: Simulation) => {
       const about = { authorizationId, refunds: [] };
       for (const one of laterResultsOf(about, authorization, Date.now())) {
         const entry = entryOf(one, authorization);
-        if (entry !== undefined) simulation.record(entry, CARRIED_OUT);
+        if (entry !== undefined) await simulation.record(entry, () => CARRIED_OUT);
         // By then it is over.
         if (one.kind === 'DISPUTE') noticeSoon(paymentId, 2 * NOTICE_MS);
       }
@@ -177,7 +177,7 @@ export const openSimulator = async (options: {
     execute: (operation) =>
       inTime(operation.operationId, async () => {
         const carried = await simulation.operate(operation);
-        happening.follow(operation);
+        await happening.follow(operation);
         switch (carried.outcome) {
           case 'RECORDED':
             return responseFrom(carried.entry, operation);

@@ -67,6 +67,20 @@ export const withoutSync = (db: DatabaseSync, step: () => void): void => {
   }
 };
 
+/** Stores all that `step` writes, or nothing. Throws what `step` throws, and SQLite's errors. */
+export const inTransaction = <T>(db: DatabaseSync, step: () => T): T => {
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    const result = step();
+    db.exec('COMMIT');
+    return result;
+  } catch (error) {
+    // SQLite rolls back by itself after some errors.
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+};
+
 /** The number of the file's schema. */
 export const versionOf = (db: DatabaseSync): number =>
   Number(db.prepare('PRAGMA user_version').get()?.user_version);

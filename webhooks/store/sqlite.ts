@@ -1,7 +1,7 @@
 /** The state of deliveries in a SQLite file of the data folder, made at its first use. */
 import { existsSync } from 'node:fs';
 import { ensurePrivateFile } from '../../shared/runtime/private-files.ts';
-import { openDeliveriesFile } from '../../shared/runtime/sqlite.ts';
+import { inTransaction, openDeliveriesFile } from '../../shared/runtime/sqlite.ts';
 import { ATTEMPTS_MAX, type DeliveryStore } from './port.ts';
 
 const TABLES = `
@@ -54,26 +54,13 @@ export const sqliteDeliveries = (file: string): DeliveryStore => {
     return opened;
   };
 
-  const inTransaction = <T>(work: () => T): T => {
-    const { db } = connection();
-    db.exec('BEGIN IMMEDIATE');
-    try {
-      const done = work();
-      db.exec('COMMIT');
-      return done;
-    } catch (error) {
-      db.exec('ROLLBACK');
-      throw error;
-    }
-  };
-
   return {
     load: async (endpointId) => {
       const found = connection().load.get(endpointId);
       return found && { version: Number(found.version), text: String(found.text) };
     },
     save: async (endpointId, text, expectedVersion, attempts) =>
-      inTransaction(() => {
+      inTransaction(connection().db, () => {
         const { insert, update, add, trim } = connection();
         const { changes } =
           expectedVersion === 0
@@ -93,7 +80,7 @@ export const sqliteDeliveries = (file: string): DeliveryStore => {
           attempt: JSON.parse(String(body)),
         })),
     remove: async (endpointId) =>
-      inTransaction(() => {
+      inTransaction(connection().db, () => {
         connection().remove.run(endpointId);
         connection().removeAttempts.run(endpointId);
       }),

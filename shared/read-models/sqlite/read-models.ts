@@ -6,6 +6,7 @@
  */
 import type { PaymentReadModel } from '../../payment/state.ts';
 import { newThreadHere } from '../../runtime/jobs.ts';
+import { inTransaction } from '../../runtime/sqlite.ts';
 import { createDamageReports, type DamageReports, NO_CHECK, WHOLE_FILE } from '../damage.ts';
 import { columnsOf, readModelOf, rowOf } from '../document-row.ts';
 import { CheckpointMoved, ReadModelsUnavailable, RebuildRunning } from '../errors.ts';
@@ -51,29 +52,22 @@ const writeBatch = (
   at: FileConnection,
   ...[changes, from, to, hash]: Parameters<ReadModelsWriter['apply']>
 ): PaymentReadModel[] => {
-  const written: PaymentReadModel[] = [];
   // Before the transaction, which keeps the file locked.
-  const rows = changes.map((change) => {
-    if (change.kind !== 'readModel') return undefined;
-    const { readModel } = change;
-    return { readModel, checked: checkedRowOf(at, readModel) };
-  });
-  at.begin.run();
-  try {
+  const rows = changes.map((change) =>
+    change.kind === 'readModel' ? checkedRowOf(at, change.readModel) : undefined,
+  );
+  return inTransaction(at.db, () => {
     if (at.move.run(to, hash ?? null, from).changes !== 1)
       throw new CheckpointMoved(`the read models' checkpoint is no longer ${from}`);
+    const written: PaymentReadModel[] = [];
     for (const [index, change] of changes.entries()) {
+      const row = rows[index];
       if (change.kind === 'park') park(at, change);
       else if (change.kind === 'unpark') at.unpark.run(change.paymentId, Number.MAX_SAFE_INTEGER);
-      const row = rows[index];
-      if (row !== undefined && writeRow(at, row.checked)) written.push(row.readModel);
+      else if (row !== undefined && writeRow(at, row)) written.push(change.readModel);
     }
-    at.commit.run();
     return written;
-  } catch (error) {
-    if (at.db.isTransaction) at.rollback.run();
-    throw error;
-  }
+  });
 };
 
 /** `onWritten` is called after the commit, once for each document. */
@@ -105,17 +99,14 @@ export const createWriter = (
     },
     apply: async (...batch) => {
       await logMoved();
-      const all = run((at) => {
-        const written = writeBatch(at, ...batch);
-        moveLogWhenDue(at);
-        return written;
-      });
-      for (const readModel of all) {
+      const written = run((at) => writeBatch(at, ...batch));
+      for (const readModel of written) {
         const { paymentId, revision } = readModel;
         caches.readModels.set(paymentId, readModel);
         caches.documents.delete(paymentId);
         onWritten(paymentId, revision);
       }
+      run(moveLogWhenDue);
     },
   };
 };

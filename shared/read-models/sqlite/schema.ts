@@ -91,9 +91,6 @@ export const ROW = `payment_id AS paymentId, merchant_id AS merchantId, ${capped
 
 /** The statements of a connection. */
 export const prepare = (db: DatabaseSync) => ({
-  begin: db.prepare('BEGIN IMMEDIATE'),
-  commit: db.prepare('COMMIT'),
-  rollback: db.prepare('ROLLBACK'),
   document: db.prepare(`SELECT ${ROW} FROM payment WHERE payment_id = ?`),
   idsAfter: db.prepare(
     `SELECT payment_id AS paymentId FROM payment WHERE payment_id > ? ORDER BY payment_id LIMIT ?`,
