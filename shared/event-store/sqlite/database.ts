@@ -17,16 +17,15 @@ import { createSchema, SCHEMA_VERSION } from './schema.ts';
 /** Tests alone set `maxPages`, to meet a full disk. */
 export type WriterOptions = { file: string; maxPages?: number | undefined };
 
-/** `revision` and `hash` are those of the expected last event; -1 for an empty stream. */
-export type AppendJob = {
-  stream: string;
-  revision: number;
-  hash: string;
-  events: { id: string; hash: string; text: string }[];
-};
+/**
+ * `revision` and `hash` are those of the expected last event; -1 for an empty stream. Threads copy arrays in
+ * half the time of objects.
+ */
+export type AppendJob = [stream: string, revision: number, hash: string, events: NewRow[]];
+type NewRow = [id: string, hash: string, text: string];
 
 export type AppendOutcome =
-  | { first: number; logHashes: string[] }
+  | [first: number, logHashes: string[]]
   | { repeated: StoredForm[] }
   | { conflict: string };
 
@@ -207,7 +206,7 @@ export function appender(database: DatabaseSync, statements: Statements) {
 
   const storedHead = (stream: string) => statements.last.get(stream) as StreamHead | undefined;
 
-  function streamThatFits({ stream, revision, hash }: AppendJob): number | undefined {
+  function streamThatFits([stream, revision, hash]: AppendJob): number | undefined {
     if (revision === -1 && hash === GENESIS_HASH) {
       const { changes, lastInsertRowid } = statements.addStream.run(stream);
       return changes === 0 ? undefined : Number(lastInsertRowid);
@@ -216,22 +215,22 @@ export function appender(database: DatabaseSync, statements: Statements) {
     return head?.revision === revision && head.hash === hash ? head.id : undefined;
   }
 
-  function repeatsIds({ events }: AppendJob): boolean {
-    const ids = new Set(events.map(({ id }) => id));
-    return ids.size < events.length || events.some(({ id }) => statements.hasId.get(id));
+  function repeatsIds([, , , events]: AppendJob): boolean {
+    const ids = new Set(events.map(([id]) => id));
+    return ids.size < events.length || events.some(([id]) => statements.hasId.get(id));
   }
 
   /** This very append may be stored already, when its response was lost. */
-  function repeatOf({ stream, revision, events }: AppendJob): AppendOutcome | undefined {
+  function repeatOf([stream, revision, , events]: AppendJob): AppendOutcome | undefined {
     const repeated = statements.storedFrom(stream, revision, events.length);
     const isSame =
-      repeated.length === events.length && repeated.every(({ id }, at) => id === events[at]?.id);
+      repeated.length === events.length && repeated.every(({ id }, at) => id === events[at]?.[0]);
     return isSame ? { repeated } : undefined;
   }
 
-  function insert({ revision, events }: AppendJob, stream: number, before: LogEnd): string[] {
+  function insert([, revision, , events]: AppendJob, stream: number, before: LogEnd): string[] {
     let { logHash } = before;
-    return events.map(({ id, hash, text }, at) => {
+    return events.map(([id, hash, text], at) => {
       logHash = linkLog(logHash, hash);
       const position = before.position + 1 + at;
       statements.addEvent.run(position, stream, revision + 1 + at, id, hash, logHash, text);
@@ -246,13 +245,13 @@ export function appender(database: DatabaseSync, statements: Statements) {
     }
     const stream = streamThatFits(job);
     if (stream === undefined) {
-      const conflict = `ends at revision ${storedHead(job.stream)?.revision ?? -1}`;
+      const conflict = `ends at revision ${storedHead(job[0])?.revision ?? -1}`;
       return { outcome: { conflict }, end };
     }
     const logHashes = insert(job, stream, end);
     const position = end.position + logHashes.length;
     const newEnd = { position, logHash: logHashes.at(-1) ?? end.logHash };
-    return { outcome: { first: end.position + 1, logHashes }, end: newEnd };
+    return { outcome: [end.position + 1, logHashes], end: newEnd };
   }
 
   return (jobs: AppendJob[]): AppendOutcome[] => {

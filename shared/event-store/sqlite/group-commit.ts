@@ -1,4 +1,5 @@
 import { startThread } from '../../runtime/jobs.ts';
+import type { Logger } from '../../runtime/log.ts';
 import { GENESIS_HASH } from '../chain.ts';
 import { allReadable, type EncodedEvent, encode } from '../codec.ts';
 import {
@@ -80,8 +81,6 @@ export async function startWriter(
 // The memory must not fill while a disk does not respond.
 const WAITING_APPENDS_MAX = 10_000;
 
-type Logger = { warn(details: object, message: string): void };
-
 type Waiting = {
   stream: string;
   expected: Expected;
@@ -90,19 +89,17 @@ type Waiting = {
   reject: (error: unknown) => void;
 };
 
-type Stored = Extract<AppendOutcome, { first: number }>;
-
 const jobOf = ({ stream, expected, encoded }: Waiting): AppendJob => {
   const { revision, hash } = expected === 'none' ? { revision: -1, hash: GENESIS_HASH } : expected;
-  const events = encoded.map(({ recorded: { id, hash }, text }) => ({ id, hash, text }));
-  return { stream, revision, hash, events };
+  const rows: AppendJob[3] = encoded.map(({ recorded: { id, hash }, text }) => [id, hash, text]);
+  return [stream, revision, hash, rows];
 };
 
 /** All appends of a turn, or since the last group, become one transaction with one fsync. */
 export function groupCommit(
   { callRaw }: Awaited<ReturnType<typeof startWriter>>,
   tail: LiveTail,
-  { logger, onCommit }: { logger?: Logger; onCommit?: () => void },
+  { logger, onCommit }: { logger?: Pick<Logger, 'warn'>; onCommit?: () => void },
 ) {
   let waiting: Waiting[] = [];
   let working: Promise<void> | undefined;
@@ -130,7 +127,7 @@ export function groupCommit(
     const outcomes = await callRaw('append', group.map(jobOf)).catch((error: Failed) => error);
     if (outcomes instanceof Failed) return rejectGroup(group, outcomes);
     for (const [index, one] of group.entries()) resolveOne(one, outcomes[index] as AppendOutcome);
-    if (!outcomes.some((outcome) => 'first' in outcome)) return;
+    if (!outcomes.some(Array.isArray)) return;
     onCommit?.();
     tail.announce();
     noteTaken();
@@ -159,7 +156,7 @@ export function groupCommit(
 
   function resolveOne({ stream, encoded, resolve, reject }: Waiting, outcome: AppendOutcome): void {
     try {
-      if ('first' in outcome) resolve(placed(encoded, outcome));
+      if (Array.isArray(outcome)) resolve(placed(encoded, outcome));
       else if ('repeated' in outcome) resolve(allReadable(outcome.repeated.map(decodeForm)));
       else reject(new RevisionConflict(`${stream} ${outcome.conflict}`));
     } catch (error) {
@@ -167,7 +164,7 @@ export function groupCommit(
     }
   }
 
-  function placed(encoded: EncodedEvent[], { first, logHashes }: Stored): RecordedEvent[] {
+  function placed(encoded: EncodedEvent[], [first, logHashes]: [number, string[]]) {
     return encoded.map(({ recorded }, index) => {
       const logHash = logHashes[index] as string;
       const event = Object.assign(recorded, { position: String(first + index), logHash });
