@@ -193,17 +193,17 @@ const comparableCard = (
   return { bin, brand, expiryMonth, expiryYear, holderName, last4 };
 };
 
-/** Two creates with equal fields are the same request (gaps §8, §14). */
+/** Two creates with equal fields are the same request (gaps §8, §14). In canonical order, which needs no sort. */
 export const comparableCreate = (
   identities: Pick<Identities, 'fingerprintOf'>,
   merchantId: string,
   { amount, currency, captureNow, details, card }: CreateRequest,
   shown: ShownCard | TokenInput,
 ) => ({
-  merchantId,
   amount,
-  currency,
   captureNow,
-  details,
   card: comparableCard(identities, card.brand ?? null, shown),
+  currency,
+  details,
+  merchantId,
 });

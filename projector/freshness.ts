@@ -38,9 +38,8 @@ export const trackFreshness = (trackedMax = TRACKED_MAX) => {
     tracked: (store: EventStore): EventStore => ({
       ...store,
       append: async (stream, expected, events) => {
-        const append = () => store.append(stream, expected, events);
         const paymentId = paymentOf(stream);
-        if (paymentId === undefined) return append();
+        if (paymentId === undefined) return store.append(stream, expected, events);
         if (tracked.size >= trackedMax) {
           // All payments count as behind until the log has been followed to its end again.
           ready = false;
@@ -54,7 +53,7 @@ export const trackFreshness = (trackedMax = TRACKED_MAX) => {
           entry.committed = Math.max(entry.committed, last);
         };
         try {
-          const recorded = await append();
+          const recorded = await store.append(stream, expected, events);
           commit();
           return recorded;
         } catch (error) {

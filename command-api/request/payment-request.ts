@@ -93,11 +93,14 @@ const renamed = ({ line1, postalCode, ...address }: RequestAddress) => ({
   zip: address.zip ?? postalCode,
 });
 
-const detailsKept = ({ merchantReference, billing, shipping, ...kept }: PaymentDetails) => ({
-  ...kept,
-  merchantReference: merchantReference || undefined,
-  billing: billing && { address: renamed(billing.address) },
-  shipping: shipping && { ...shipping, address: shipping.address && renamed(shipping.address) },
+const detailsKept = (details: PaymentDetails) => ({
+  ...details,
+  merchantReference: details.merchantReference || undefined,
+  billing: details.billing && { address: renamed(details.billing.address) },
+  shipping: details.shipping && {
+    ...details.shipping,
+    address: details.shipping.address && renamed(details.shipping.address),
+  },
 });
 
 /** An empty CVV or brand counts as absent. */

@@ -23,14 +23,17 @@ const sorted = configure({ strict: true, maximumDepth: DEPTH_MAX });
 /** Half a surrogate pair, in contrast to an escaped backslash before `ud…`. */
 const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 
-/** True where `JSON.stringify` writes the canonical form: a schema gives its fields in that order. */
+/** True where `JSON.stringify` writes the canonical form: what a compiled schema has read is in that order. */
 const isInOrder = (value: unknown, depth = 0): boolean => {
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object' || value === null) return true;
   if (depth === DEPTH_MAX) return false;
+  if (Array.isArray(value)) return value.every((inner) => isInOrder(inner, depth + 1));
   let last = '';
-  for (const [name, inner] of Object.entries(value)) {
-    if ((name < last && !Array.isArray(value)) || !isInOrder(inner, depth + 1)) return false;
+  for (const name in value) {
+    const inner = (value as Record<string, unknown>)[name];
+    if (inner === undefined) continue;
+    if (name < last || !isInOrder(inner, depth + 1)) return false;
     last = name;
   }
   return true;
@@ -76,17 +79,14 @@ const storedEnvelope = z.object({
   data: z.unknown(),
 });
 
-/** With its fields in canonical order. A schema that is not strict drops a later version's fields. */
-function inCanonicalOrder(schema: z.core.$ZodType, strict: boolean): z.core.$ZodType {
-  if (schema instanceof z.ZodOptional) return z.optional(inCanonicalOrder(schema.unwrap(), strict));
+/** A schema that is not strict drops a later version's fields. */
+function loosened(schema: z.core.$ZodType): z.core.$ZodType {
+  if (schema instanceof z.ZodOptional) return z.optional(loosened(schema.unwrap()));
   if (schema instanceof z.ZodArray)
-    return schema.clone({ ...schema.def, element: inCanonicalOrder(schema.element, strict) });
+    return schema.clone({ ...schema.def, element: loosened(schema.element) });
   if (!(schema instanceof z.ZodObject)) return schema;
-  const names = Object.keys(schema.shape).sort();
-  const shape = Object.fromEntries(
-    names.map((name) => [name, inCanonicalOrder(schema.shape[name], strict)]),
-  );
-  return strict ? z.strictObject(shape) : z.object(shape);
+  const fields = Object.entries(schema.shape);
+  return z.object(Object.fromEntries(fields.map(([name, inner]) => [name, loosened(inner)])));
 }
 
 const parseNewEnvelope = compiledParse(newEnvelope);
@@ -103,15 +103,15 @@ function conform<T>(parse: SafeParse<T>, value: unknown): T {
 }
 
 /** Makes events of checked data; each throws Misfit. */
-function eventsOf(strict: boolean) {
+function eventsOf(schemaOf: (type: EventType) => z.core.$ZodType) {
   const made: Partial<Record<EventType, SafeParse<unknown>>> = {};
   return (type: EventType, data: unknown): DomainEvent => {
-    made[type] ??= compiledParse(inCanonicalOrder(EVENT_SCHEMAS[type], strict));
+    made[type] ??= compiledParse(schemaOf(type));
     return { type, data: conform(made[type], data) } as DomainEvent;
   };
 }
-const strictEvent = eventsOf(true);
-const looseEvent = eventsOf(false);
+const strictEvent = eventsOf((type) => EVENT_SCHEMAS[type]);
+const looseEvent = eventsOf((type) => loosened(EVENT_SCHEMAS[type]));
 
 /** Throws TypeError for the caller's bug, and Error for text with half a surrogate pair. */
 export function encode(stream: string, expected: Expected, events: NewEvent[]): EncodedEvent[] {
@@ -121,14 +121,12 @@ export function encode(stream: string, expected: Expected, events: NewEvent[]): 
   if (!Number.isInteger(last.revision) || typeof last.hash !== 'string')
     throw new TypeError('an append needs the revision and the hash of the event that it follows');
   return events.map((given) => {
-    const { event, ...envelope } = check(given);
+    const { event, context, id, time } = check(given);
     const { type, data } = event;
-    const { context, id, time } = envelope;
     const previousHash = last.hash;
     const revision = last.revision + 1;
     const schemaVersion = EVENT_VERSIONS[type];
     const place = { id, previousHash, revision, schemaVersion, stream, time };
-    // Fields in canonical order need no sorting.
     const text = canonicalJson({ context, data, ...place, type });
     const recorded = { ...place, context, event, hash: hashOf(text) };
     last = recorded;

@@ -89,13 +89,12 @@ ${copyOf(source, element as Kept, item, copied)}${to}.push(${copied});
 `;
 };
 
-/** In the order of the value: a record has no order of its own. */
 const recordCopy = (source: Source, { keyType, valueType }: Def, from: string, to: string) => {
   const name = source.newName();
   const given = source.newName();
   const [key, copied] = [source.newName(), source.newName()];
   return `${need(isPlainObject(from))}${to} = {};
-for (const ${name} of Object.keys(${from})) {
+for (const ${name} of Object.keys(${from}).sort()) {
 const ${given} = ${from}[${name}];
 let ${key}, ${copied};
 ${copyOf(source, keyType as Kept, name, key)}${copyOf(source, valueType as Kept, given, copied)}${to}[${key}] = ${copied};
@@ -144,8 +143,8 @@ ${oneByOne.join('')}}
 const objectCopy = (source: Source, { shape, catchall }: Def, from: string, to: string): string => {
   const isStrict = catchall !== undefined;
   if (isStrict && defOf(catchall as Kept).type !== 'never') return unknownTo('further fields');
-  const entries = Object.entries(shape as Record<string, Kept>);
-  const fields = entries.map((entry) => fieldOf(source, from, entry));
+  const all = Object.entries(shape as Record<string, Kept>).sort(([a], [b]) => (a < b ? -1 : 1));
+  const fields = all.map((entry) => fieldOf(source, from, entry));
   let text = need(isPlainObject(from)) + fields.map((field) => field.text).join('');
   if (isStrict) text += strictnessTest(source, Object.keys(shape as object), from);
   return text + objectText(fields, from, to);
@@ -184,7 +183,7 @@ const copyOf = (source: Source, schema: Kept, from: string, to: string): string 
   }
 };
 
-/** In the schema's order, undefined for a misfit. Throws TypeError for an unknown kind. */
+/** Copies have their fields in canonical order. Undefined for a misfit. Throws TypeError for an unknown kind. */
 export const compileSchema = <T extends z.core.$ZodType>(
   schema: T,
 ): ((value: unknown) => z.core.output<T> | undefined) => {
