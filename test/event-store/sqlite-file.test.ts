@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
-import { encode } from '../../shared/event-store/codec.ts';
+import { encode, expectedAfter } from '../../shared/event-store/codec.ts';
 import {
   AppendOutcomeUnknown,
   RevisionConflict,
@@ -204,6 +204,17 @@ describe('group commit', () => {
     expect(positions).toEqual(['1', '2', '3', '4', '5', '6']);
     await opened().close();
     expect((await open()).lastPosition()).toBe('6');
+  });
+
+  test('an append that follows another at once is delivered in one batch with it', async () => {
+    const subscribed = opened().subscribe(opened().lastPosition(), AbortSignal.timeout(HANGS_MS));
+    const items = subscribed[Symbol.asyncIterator]();
+    expect((await items.next()).value).toEqual({ kind: 'caught-up' });
+    const next = items.next();
+    const [intent] = await append(opened(), 'payment-both');
+    const outcome = [newEvent(authorized())];
+    const [second] = await opened().append('payment-both', expectedAfter(intent), outcome);
+    expect((await next).value).toEqual({ kind: 'events', events: [intent, second] });
   });
 
   test('64 appends at once need far fewer commits than 64', async () => {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Provider, ProviderOperation } from '../../providers/port.ts';
+import { expect, test } from '@jest/globals';
+import type { ProviderOperation } from '../../providers/port.ts';
 import { openSimulator } from '../../providers/simulator/simulator.ts';
 import { authorize } from '../support/provider-operations.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -68,37 +68,25 @@ test('a refund made elsewhere is an entry before it is asked about, and makes no
   folder.remove();
 });
 
-describe('operations that come in one turn', () => {
+test('operations of one turn are all stored before any has its response, or none is', async () => {
   const folder = temporaryFolder();
   const file = join(folder.path, LEDGER_FILE);
-  let provider: Provider;
+  const provider = await openSimulator({ file, timeoutMs: HANGS_MS });
   const execute = (operation: ProviderOperation) =>
     provider.execute(operation, async () => undefined);
-
-  beforeAll(async () => {
-    provider = await openSimulator({ file, timeoutMs: HANGS_MS });
-  });
-  afterAll(async () => {
-    await provider.close();
-    folder.remove();
-  });
-
-  test('have no response before all of them are stored', async () => {
-    using db = new DatabaseSync(file);
-    const stored = () => db.prepare('SELECT count(*) AS count FROM operations').get()?.count;
-    const responses = Array.from({ length: 8 }, () => execute(authorize()).then(stored));
-    expect(await Promise.all(responses)).toEqual(Array(8).fill(8));
-  });
-
-  test('have no outcome where the ledger cannot be written, and are found nowhere', async () => {
-    using db = new DatabaseSync(file);
-    const operations = [authorize(), authorize()];
-    db.exec('BEGIN IMMEDIATE');
-    for (const response of await Promise.all(operations.map(execute)))
-      expect(response).toEqual({ outcome: 'UNKNOWN', reason: 'failed' });
-    db.exec('ROLLBACK');
-    for (const one of operations)
-      expect(await provider.lookUp({ ...one, requestedAt: '' })).toEqual({ outcome: 'NOT_FOUND' });
-    expect(await execute(authorize())).toMatchObject({ providerReference: 'sim_9' });
-  });
+  const db = new DatabaseSync(file);
+  const stored = () => db.prepare('SELECT count(*) AS count FROM operations').get()?.count;
+  const responses = Array.from({ length: 8 }, () => execute(authorize()).then(stored));
+  expect(await Promise.all(responses)).toEqual(Array(8).fill(8));
+  db.exec('BEGIN IMMEDIATE');
+  const refused = [authorize(), authorize()];
+  for (const response of await Promise.all(refused.map(execute)))
+    expect(response).toEqual({ outcome: 'UNKNOWN', reason: 'failed' });
+  db.exec('ROLLBACK');
+  for (const one of refused)
+    expect(await provider.lookUp({ ...one, requestedAt: '' })).toEqual({ outcome: 'NOT_FOUND' });
+  expect(await execute(authorize())).toMatchObject({ providerReference: 'sim_9' });
+  db.close();
+  await provider.close();
+  folder.remove();
 });

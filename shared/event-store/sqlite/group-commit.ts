@@ -1,3 +1,4 @@
+import { setImmediate as immediate } from 'node:timers/promises';
 import { startThread } from '../../runtime/jobs.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { GENESIS_HASH } from '../chain.ts';
@@ -95,7 +96,7 @@ const jobOf = ({ stream, expected, encoded }: Waiting): AppendJob => {
   return [stream, revision, hash, rows];
 };
 
-/** All appends of a turn, or since the last group, become one transaction with one fsync. */
+/** All appends of two turns, or since the last group, become one transaction with one fsync. */
 export function groupCommit(
   { callRaw }: Awaited<ReturnType<typeof startWriter>>,
   tail: LiveTail,
@@ -114,11 +115,13 @@ export function groupCommit(
   }
 
   async function work(): Promise<void> {
-    while (waiting.length > 0) {
-      await new Promise((resolve) => setImmediate(resolve));
+    for (let isAnnounced = true; waiting.length > 0 || !isAnnounced; isAnnounced = !isAnnounced) {
+      await immediate().then(immediate);
       const group = waiting;
       waiting = [];
-      await commit(group);
+      if (group.length > 0) await commit(group);
+      // Outcomes that follow their intents within two turns reach the projector in one batch with them.
+      if (!isAnnounced) tail.announce();
     }
     working = undefined;
   }
@@ -129,7 +132,6 @@ export function groupCommit(
     for (const [index, one] of group.entries()) resolveOne(one, outcomes[index] as AppendOutcome);
     if (!outcomes.some(Array.isArray)) return;
     onCommit?.();
-    tail.announce();
     noteTaken();
   }
 
