@@ -21,6 +21,7 @@ import {
   captured,
   captureRequested,
   created,
+  disputeClosed,
   disputed,
   failed,
   operationId,
@@ -79,6 +80,40 @@ test.each<[string, PaymentEvent[], boolean]>([
 test('gaps §21: an intent that waits for the shopper is not unresolved', () => {
   expect(intentsWithoutOutcome(asState([created()]))).toHaveLength(1);
   expect(intentsWithoutOutcome(asState(asWaiting))).toEqual([]);
+});
+
+test('gaps §21: a create says whether its provider may ask for the shopper, or has asked', () => {
+  const create = (events: PaymentEvent[]) => createOf(asState(events)).authentication;
+  expect(create([created()])).toBeUndefined();
+  expect(create([created({ authentication: true })])).toBe(true);
+  expect(create(asWaiting)).toBe(true);
+});
+
+test('gaps §15: a dispute opens and ends while a refund has no outcome', () => {
+  const meanwhile = [...asCaptured, refundRequested(), disputed(), disputeClosed()];
+  expect(asState(meanwhile).disputes).toMatchObject([{ status: 'WON' }]);
+});
+
+test('of a sale, too, an outcome without an intent is damage', () => {
+  const asSold = [created({ captureNow: true }), authorized(), captured()];
+  expect(() => foldReadModel(placed([...asSold, refunded()]))).toThrow('without an unresolved');
+});
+
+test('ADR-0099: of two refunds resolved by hand the provider contradicts the one that it names', () => {
+  const resolution = { evidence: 'a letter of the provider' };
+  const byHand = [1, 2].map((n) => ({ operationId: operationId(n + 1), amount: n }));
+  const asResolved = [
+    ...asCaptured,
+    ...byHand.map(refundRequested),
+    ...byHand.map((data) => refunded({ ...data, resolution })),
+  ];
+  const state = asState([
+    ...asResolved,
+    outcomeContradicted({ ...byHand[1], outcome: 'DECLINED' }),
+  ]);
+  const expected = ['UNCONFIRMED', 'CONTRADICTED'];
+  expect(unconfirmedOperations(state).map((o) => o.confirmation)).toEqual(expected);
+  expect(state.unresolved.map((o) => o.confirmation)).toEqual(expected);
 });
 
 describe('ADR-0112: a cache counts at least the bytes that a payment takes', () => {

@@ -225,6 +225,7 @@ describe('an operation begins once and ends once', () => {
 
 describe('gaps §15: a later result that does not fit is damage', () => {
   const PART = { amount: 800 };
+  const LOST = disputeClosed({ status: 'LOST' });
   const inPart = [...asCaptured, refundRequested(PART), refunded(PART)];
   const underItsId = refundObserved({ operationId: operationId(2), ...PART });
   const capturing = [...asAuthorized, intend.capture];
@@ -241,6 +242,7 @@ describe('gaps §15: a later result that does not fit is damage', () => {
     ['a dispute opened twice', [...asCaptured, disputed()], disputed()],
     ['a dispute closed and never opened', asCaptured, disputeClosed()],
     ['a dispute closed twice', [...asCaptured, disputed(), disputeClosed()], disputeClosed()],
+    ['a dispute lost twice', [...asCaptured, disputed(), LOST], LOST],
   ])('%s', (_what, given, event) => {
     const why = new Error(`${event.type} does not fit its payment`);
     expect(() => foldState(placed(given))).not.toThrow();
