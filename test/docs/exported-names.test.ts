@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { projectFiles, textOf } from '../support/project-files.ts';
 
 const SOURCE =
-  /^(shared|providers|webhooks|topics|audit|command-api|projector|query-api|embedded|cli|console)\/.*\.(ts|js)$/;
+  /^(shared|providers|webhooks|topics|audit|personal-data|command-api|projector|query-api|embedded|cli|console)\/.*\.(ts|js)$/;
 const EXPORTED = /^export (?:async )?(?:const|function\*?|class|type|let) (\w+)/gm;
 
 /** The same part of each driver, and the type and schema of one thing. */

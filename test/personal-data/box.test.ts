@@ -1,0 +1,109 @@
+/** A box opens to the group that was sealed, by its key and in its place alone. */
+import { createSecretKey } from 'node:crypto';
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import {
+  type BoxPlace,
+  BoxRefused,
+  newPersonalKey,
+  openBox,
+  type SealedBox,
+  sealBox,
+} from '../../personal-data/box.ts';
+import { propertyRuns } from '../support/property-runs.ts';
+
+const place: BoxPlace = { stream: 'payment-pay_1', eventType: 'PaymentCreated', field: 'personal' };
+const group = { holderName: 'Ada Lovelace', itemNames: ['tea'] };
+
+const text = fc.string({ unit: 'binary' }).map((one) => one.toWellFormed());
+const groups = fc.dictionary(text, fc.oneof(text, fc.array(text), fc.dictionary(text, text)), {
+  noNullPrototype: true,
+});
+const places = fc.record({ stream: text, eventType: text, field: text });
+
+const refusalOf = (open: () => unknown): unknown => {
+  try {
+    return open();
+  } catch (error) {
+    expect(error).toBeInstanceOf(BoxRefused);
+    expect(String(error)).not.toContain('Ada');
+    return (error as BoxRefused).code;
+  }
+};
+
+test('a box opens to the group that was sealed', () => {
+  fc.assert(
+    fc.property(groups, places, (sealed, at) => {
+      const own = newPersonalKey();
+      expect(openBox(own.key, at, sealBox(own, at, sealed))).toEqual(sealed);
+    }),
+    { numRuns: propertyRuns(300) },
+  );
+});
+
+test.each(['stream', 'eventType', 'field'] as const)('a box in another %s is refused', (part) => {
+  const own = newPersonalKey();
+  const sealed = sealBox(own, place, group);
+  const elsewhere = { ...place, [part]: `${place[part]}2` };
+  expect(refusalOf(() => openBox(own.key, elsewhere, sealed))).toBe('BOX_MISMATCH');
+});
+
+test('no two places are authenticated by the same text', () => {
+  const own = newPersonalKey();
+  const sealed = sealBox(own, { stream: 'a', eventType: 'b","c', field: 'd' }, group);
+  const alike = { stream: 'a","b', eventType: 'c', field: 'd' };
+  expect(refusalOf(() => openBox(own.key, alike, sealed))).toBe('BOX_MISMATCH');
+});
+
+test('another key than the one that the event names is refused, also where the box is its own', () => {
+  const [own, foreign] = [newPersonalKey(), newPersonalKey()];
+  const sealed = sealBox(own, place, group);
+  const byForeign: SealedBox = { ...sealBox(foreign, place, group), key: own.id };
+  expect(refusalOf(() => openBox(foreign.key, place, sealed))).toBe('FOREIGN_KEY');
+  expect(refusalOf(() => openBox(foreign.key, place, byForeign))).toBe('FOREIGN_KEY');
+  expect(refusalOf(() => openBox(own.key, place, byForeign))).toBe('BOX_MISMATCH');
+});
+
+test('a changed, cut or empty box is refused', () => {
+  const own = newPersonalKey();
+  const { box, key } = sealBox(own, place, group);
+  const bytes = Buffer.from(box, 'base64url');
+  for (const at of bytes.keys()) {
+    const changed = Buffer.from(bytes);
+    changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
+    const sealed = { box: changed.toString('base64url'), key };
+    expect(refusalOf(() => openBox(own.key, place, sealed))).toBe('BOX_MISMATCH');
+  }
+  for (const length of [0, 5, 12, 20, 28, bytes.length - 1]) {
+    const sealed = { box: bytes.subarray(0, length).toString('base64url'), key };
+    expect(refusalOf(() => openBox(own.key, place, sealed))).toBe('BOX_MISMATCH');
+  }
+});
+
+test('the length of a box tells of a text only how many times 128 bytes it takes', () => {
+  const lengthFor = (letters: number): number =>
+    Buffer.from(sealBox(newPersonalKey(), place, { a: 'é'.repeat(letters) }).box, 'base64url')
+      .length;
+  expect([0, 1, 60, 61, 124, 125].map(lengthFor)).toEqual([156, 156, 156, 284, 284, 412]);
+});
+
+test('the same text is sealed to another box each time', () => {
+  const own = newPersonalKey();
+  expect(sealBox(own, place, group).box).not.toBe(sealBox(own, place, group).box);
+});
+
+/** Made once: boxes of this form stand in logs. */
+const STORED = {
+  key: 'VYrZ9KS-dKnq0oWNfLgvgeXD-Qju6tAc',
+  box: [
+    'Ph6xqQ1j99G2Xnd_IUa9Z4BKAxm8DqjFJz_Y_W_zepKtke2i31gQwMI57z6fG8bYE6aXxpkg3lZ69zpE',
+    '5pvF77qaFt0z2Gp7AYZ28nN9B0_1FRAfOFht6Qik3ehYei2CI9kuoRJJOLVJGL8GxsSnJidYNaRtq0Gs',
+    'N2Cgs2Jtet-Il5MzHjdBQ2vgNekWcYc4i8SSGTNndtWAXymX',
+  ].join(''),
+};
+
+test('a box that was sealed once opens for ever', () => {
+  const key = createSecretKey(Buffer.alloc(32, 7));
+  expect(openBox(key, place, STORED)).toEqual(group);
+  expect(sealBox({ id: STORED.key, key }, place, group).box).toHaveLength(STORED.box.length);
+});
