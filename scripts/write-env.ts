@@ -12,6 +12,7 @@ import { openLocalKeys } from '../shared/http/auth/local-keys.ts';
 const SECRETS = [
   'IDEMPOTENCY_SECRET',
   'WEBHOOK_SECRET',
+  'PERSONAL_DATA_KEK',
   'PROVIDER_TOKEN',
   'MONGODB_ROOT_PASSWORD',
   'MONGODB_READ_PASSWORD',
@@ -24,8 +25,8 @@ const SECRETS = [
 const SECRET_BYTES = 32;
 
 const lines = [
-  '# The secrets of this installation. Keep a copy with the backups: with another',
-  '# IDEMPOTENCY_SECRET or WEBHOOK_SECRET the service does not start on the same events.',
+  '# Secrets of this installation. Keep a copy apart from the backups: the service does not',
+  '# start on its data with another IDEMPOTENCY_SECRET, WEBHOOK_SECRET or PERSONAL_DATA_KEK.',
   // MongoDB takes no other characters in its key than those of base64.
   ...SECRETS.map((name) => `${name}=${randomBytes(SECRET_BYTES).toString('hex')}`),
 ];

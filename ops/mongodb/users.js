@@ -5,4 +5,17 @@ readModels.createUser({
   pwd: process.env.MONGODB_WRITE_PASSWORD,
   roles: ['readWrite'],
 });
-readModels.createUser({ user: 'reader', pwd: process.env.MONGODB_READ_PASSWORD, roles: ['read'] });
+// The command API makes keys of personal data, and erases them.
+readModels.createRole({
+  role: 'personalKeys',
+  privileges: ['personal_keys', 'personal_keys_checkpoint'].map((collection) => ({
+    resource: { db: 'payments', collection },
+    actions: ['insert', 'update'],
+  })),
+  roles: [],
+});
+readModels.createUser({
+  user: 'reader',
+  pwd: process.env.MONGODB_READ_PASSWORD,
+  roles: ['read', 'personalKeys'],
+});

@@ -152,6 +152,11 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
       secret: parsed.WEBHOOK_SECRET,
       allowedNetworks: parsed.WEBHOOK_ALLOWED_NETWORKS ?? [],
     },
+    /** Undefined: the master key in the data folder. The previous one is read until a rotation has ended. */
+    personalData: {
+      kek: parsed.PERSONAL_DATA_KEK,
+      previousKek: parsed.PERSONAL_DATA_PREVIOUS_KEK,
+    },
     traces: tracesOf(parsed),
     /** For a merchant that the merchants' file does not name. */
     rules,

@@ -51,6 +51,27 @@ export const openReadModelsWal = opens(NORMAL, { timeout: 0 });
 /** NORMAL: a power failure may take the last changes; then their messages are sent again. */
 export const openDeliveriesFile = opens(`${WAL} ${CAREFUL} ${NORMAL}`);
 
+/** FULL: a key is on the disk before its box is. Its worker moves its write-ahead log, as that of the events. */
+export const openKeysFile = opens(
+  `${WAL} ${CAREFUL} PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;
+   PRAGMA wal_autocheckpoint = 0;`,
+);
+
+export const openKeysToRead = opens(CAREFUL, { readOnly: true });
+
+/** Throws what `work` throws, and SQLite's errors; nothing is written then. */
+export const inTransaction = <T>(db: DatabaseSync, work: () => T): T => {
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    const done = work();
+    db.exec('COMMIT');
+    return done;
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+};
+
 /** `FULL`: on the disk before the response; `NORMAL`: with the operating system. */
 export type Durability = 'FULL' | 'NORMAL';
 
@@ -100,6 +121,10 @@ export const movePages = (db: DatabaseSync): void => db.exec('PRAGMA wal_checkpo
 /** All pages, before the file is closed; waits for no reader. */
 export const moveAllPages = (db: DatabaseSync): void =>
   db.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)');
+
+/** Leaves no page in the write-ahead log, and waits for its readers. False where one stays. */
+export const emptyWal = (db: DatabaseSync): boolean =>
+  db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0;
 
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;

@@ -206,6 +206,7 @@ describe('the key of a log at a server', () => {
       ...{ EVENTSTOREDB_URL, SEALING_KEY_FILE, NO_COLOR: '1' },
       IDEMPOTENCY_SECRET: 'of no use here, and as long as it must be',
       WEBHOOK_SECRET: 'of no use here, and as long as it must be',
+      PERSONAL_DATA_KEK: 'of no use here, and as long as it must be',
     };
     const shown = await runCli(['keys', 'show'], env);
     const [keyId] = /\w{16}/.exec(shown.stdout) ?? [];

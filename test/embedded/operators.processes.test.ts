@@ -114,6 +114,7 @@ describe('payments doctor', () => {
       PROVIDER_TOKEN: PASSWORD,
       IDEMPOTENCY_SECRET: PASSWORD,
       WEBHOOK_SECRET: PASSWORD,
+      PERSONAL_DATA_KEK: PASSWORD,
     };
     const { code, stdout, stderr } = await cli(['doctor', '--format', 'json'], wrong);
     const { engines, dataFolder, service: found } = JSON.parse(stdout);

@@ -44,6 +44,7 @@ const service = await openInProcess({
   EVENTSTOREDB_URL: standIn.url,
   IDEMPOTENCY_SECRET: SECRET,
   WEBHOOK_SECRET: SECRET,
+  PERSONAL_DATA_KEK: SECRET,
 });
 const made = await times(MANY, () => again(create));
 afterAll(async () => {

@@ -16,6 +16,7 @@ const service = await openInProcess({
   EVENTSTOREDB_URL: standIn.clusterUrl,
   IDEMPOTENCY_SECRET: SECRET,
   WEBHOOK_SECRET: SECRET,
+  PERSONAL_DATA_KEK: SECRET,
 });
 const unhandled: unknown[] = [];
 process.on('unhandledRejection', (error) => unhandled.push(error));

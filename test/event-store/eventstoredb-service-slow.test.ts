@@ -12,6 +12,7 @@ const service = await openInProcess({
   EVENTSTOREDB_URL: standIn.url,
   IDEMPOTENCY_SECRET: SECRET,
   WEBHOOK_SECRET: SECRET,
+  PERSONAL_DATA_KEK: SECRET,
 });
 afterAll(async () => {
   await service[Symbol.asyncDispose]();

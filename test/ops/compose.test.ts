@@ -197,14 +197,21 @@ test('each process gets its own secrets and no other', () => {
     'command-api': [
       'IDEMPOTENCY_SECRET',
       'MONGODB_READ_PASSWORD',
+      'PERSONAL_DATA_KEK',
       'PROVIDER_TOKEN',
       'WEBHOOK_SECRET',
     ],
-    'query-api': ['IDEMPOTENCY_SECRET', 'MONGODB_READ_PASSWORD', 'WEBHOOK_SECRET'],
+    'query-api': [
+      'IDEMPOTENCY_SECRET',
+      'MONGODB_READ_PASSWORD',
+      'PERSONAL_DATA_KEK',
+      'WEBHOOK_SECRET',
+    ],
     projector: [
       'IDEMPOTENCY_SECRET',
       'KAFKA_SASL_PASSWORD',
       'MONGODB_WRITE_PASSWORD',
+      'PERSONAL_DATA_KEK',
       'WEBHOOK_SECRET',
     ],
     provider: ['PROVIDER_TOKEN'],

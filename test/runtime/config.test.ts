@@ -175,7 +175,11 @@ describe('settings: what is set and wrong', () => {
   const PRIVATE = keysIn('d.json', { ...publicKey, d: 'AA' });
   const PUBLIC = keysIn('k.json', publicKey);
   const SECRETS_3 = Array(3).fill('whsec_12345678').join();
-  const shared = { IDEMPOTENCY_SECRET: secret, WEBHOOK_SECRET: secret };
+  const shared = {
+    IDEMPOTENCY_SECRET: secret,
+    WEBHOOK_SECRET: secret,
+    PERSONAL_DATA_KEK: secret,
+  };
 
   test.each<[setting: string, value: string, problem: string, others?: NodeJS.ProcessEnv]>([
     ['PORT', '65536', 'must be a whole number from 0 to 65535'],
@@ -215,6 +219,8 @@ describe('settings: what is set and wrong', () => {
     ['JWT_JWKS_FILE', PRIVATE, 'must name a JWK set of public keys'],
     ['JWT_JWKS_FILE', PUBLIC, 'must not be set together', { JWT_SECRET: secret }],
     ['IDEMPOTENCY_SECRET', 'x'.repeat(31), 'must be at least 32 bytes'],
+    ['PERSONAL_DATA_KEK', 'x'.repeat(31), 'must be at least 32 bytes'],
+    ['PERSONAL_DATA_PREVIOUS_KEK', 'x'.repeat(31), 'must be at least 32 bytes'],
     ['WEBHOOK_ALLOWED_NETWORKS', '10.0.0.0', NETWORKS],
     ['WEBHOOK_ALLOWED_NETWORKS', '10.0.0.0/33', NETWORKS],
     ['WEBHOOK_ALLOWED_NETWORKS', 'localhost/8', NETWORKS],
@@ -240,6 +246,7 @@ describe('settings: what is set and wrong', () => {
       JWT_SECRET: secret,
       IDEMPOTENCY_SECRET: secret,
       WEBHOOK_SECRET: secret,
+      PERSONAL_DATA_KEK: secret,
       PROVIDER_URL: 'http://127.0.0.1:8090',
     };
     const modes = ['command-api', 'query-api', 'projector'] as const;
@@ -269,6 +276,7 @@ describe('settings: what is set and wrong', () => {
         `one of JWT_SECRET, JWT_JWKS_URL, JWT_JWKS_FILE must be set for the ${mode}`,
         'IDEMPOTENCY_SECRET must be set with EventStoreDB, to the same value in every process',
         'WEBHOOK_SECRET must be set with EventStoreDB, to the same value in every process',
+        'PERSONAL_DATA_KEK must be set with EventStoreDB, to the same value in every process',
       ]);
     });
 
@@ -278,7 +286,7 @@ describe('settings: what is set and wrong', () => {
       ]);
     });
 
-    test.each(['IDEMPOTENCY_SECRET', 'WEBHOOK_SECRET'])(
+    test.each(['IDEMPOTENCY_SECRET', 'WEBHOOK_SECRET', 'PERSONAL_DATA_KEK'])(
       'the embedded service needs %s with EventStoreDB, which other processes share',
       (name) => {
         expect(problemsOf({ ...whole, [name]: undefined })).toEqual([
@@ -322,7 +330,7 @@ describe('settings: what is set and wrong', () => {
     [
       'a missing secret beside a short one',
       { EVENTSTOREDB_URL: 'esdb://localhost:2113?tls=false', IDEMPOTENCY_SECRET: 'short' },
-      ['IDEMPOTENCY_SECRET', 'WEBHOOK_SECRET'],
+      ['IDEMPOTENCY_SECRET', 'WEBHOOK_SECRET', 'PERSONAL_DATA_KEK'],
     ],
   ])('%s is listed too', (_what, env, names) => {
     expect(problemsOf(env).map((line) => line.split(' ')[0])).toEqual(names);
@@ -391,7 +399,7 @@ describe('settings: warnings', () => {
   });
 
   const OURS =
-    'STRIPE_KEY,KAFKA_URL,PROVIDER_NAME,WEBHOOK_URL,RATE_LIMIT_A,PERSONAL_DATA_KEY,JWT_KEY';
+    'STRIPE_KEY,KAFKA_URL,PROVIDER_NAME,WEBHOOK_URL,RATE_LIMIT_A,PERSONAL_DATA_MASTER,JWT_KEY';
   test.each(OURS.split(','))('%s, which begins as a setting does and is none', (name) => {
     const others = { HOSTNAME: 'x', PATH: 'x', KAFKA: 'x' };
     expect(load({ [name]: 'x', ...others }).warnings).toEqual([`no setting has the name ${name}`]);

@@ -26,6 +26,7 @@ describe('settings in effect', () => {
       DATA_DIR: '/data',
       IDEMPOTENCY_SECRET: 'hidden (in /data/idempotency.secret)',
       WEBHOOK_SECRET: 'hidden (in /data/webhook.secret)',
+      PERSONAL_DATA_KEK: 'hidden (in /data/personal.kek)',
       RECONCILE_INTERVAL_MS: '3600000',
       JWT_SECRET: 'not set',
     });
@@ -39,6 +40,8 @@ describe('settings in effect', () => {
       JWT_SECRET: secret,
       IDEMPOTENCY_SECRET: secret,
       WEBHOOK_SECRET: secret,
+      PERSONAL_DATA_KEK: secret,
+      PERSONAL_DATA_PREVIOUS_KEK: secret,
       PROVIDER_URL: 'http://localhost:1',
       PROVIDER_TOKEN: secret,
       EVENTSTOREDB_URL: `esdb://admin:${secret}@127.0.0.1:2113?tls=false`,

@@ -12,6 +12,7 @@ const problemsOf = (url: string): string[] => {
     EVENTSTOREDB_URL: url,
     IDEMPOTENCY_SECRET: SECRET,
     WEBHOOK_SECRET: SECRET,
+    PERSONAL_DATA_KEK: SECRET,
   });
   return read.ok ? [] : read.problems;
 };

@@ -6,6 +6,7 @@ const problemsOf = (env: NodeJS.ProcessEnv): string[] => {
   const read = loadConfig({
     IDEMPOTENCY_SECRET: 's'.repeat(32),
     WEBHOOK_SECRET: 's'.repeat(32),
+    PERSONAL_DATA_KEK: 's'.repeat(32),
     ...env,
   });
   return read.ok ? [] : read.problems;

@@ -33,6 +33,8 @@ test('every secret and every address that may hold a password can be a file', ()
     'IDEMPOTENCY_SECRET',
     'IDEMPOTENCY_SECRET_PREVIOUS',
     'WEBHOOK_SECRET',
+    'PERSONAL_DATA_KEK',
+    'PERSONAL_DATA_PREVIOUS_KEK',
   ]);
 });
 
@@ -106,6 +108,7 @@ test('with a file that cannot be read, its secret is not reported as missing as 
     EVENTSTOREDB_URL: 'esdb://localhost:2113?tls=false',
     IDEMPOTENCY_SECRET_FILE: join(folder, 'absent'),
     WEBHOOK_SECRET: SECRET,
+    PERSONAL_DATA_KEK: SECRET,
   };
   expect(problemsOf(env)).toEqual([
     'IDEMPOTENCY_SECRET_FILE names a file that cannot be read (ENOENT)',

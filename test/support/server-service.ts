@@ -30,6 +30,7 @@ export const openServerService = async (
     EVENTSTOREDB_URL: standIn.url,
     IDEMPOTENCY_SECRET: SECRET,
     WEBHOOK_SECRET: SECRET,
+    PERSONAL_DATA_KEK: SECRET,
     ...settings,
   };
   const service = await openInProcess(own, log, over);
@@ -57,6 +58,7 @@ export const openServerService = async (
     EVENTSTOREDB_URL: standIn.url,
     IDEMPOTENCY_SECRET: SECRET,
     WEBHOOK_SECRET: SECRET,
+    PERSONAL_DATA_KEK: SECRET,
   };
   return {
     standIn,

@@ -233,6 +233,7 @@ export const startThreeProcesses = async (
     JWT_SECRET: 'a shared secret of the tests, 32 bytes long at least',
     IDEMPOTENCY_SECRET: 'another secret of the tests, 32 bytes long at least',
     WEBHOOK_SECRET: 'a third secret of the tests, 32 bytes long at least',
+    PERSONAL_DATA_KEK: 'a fourth secret of the tests, 32 bytes long at least',
     PROVIDER_TOKEN: 'a-provider-token-of-the-tests',
     RATE_LIMIT_PER_SECOND: '0',
     RATE_LIMIT_UNAUTHENTICATED_PER_SECOND: '0',

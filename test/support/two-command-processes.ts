@@ -88,7 +88,11 @@ export const openTwoCommandProcesses = async (
   around: (provider: Provider) => Provider = (provider) => provider,
 ) => {
   const folder = temporaryFolder();
-  const secrets = { IDEMPOTENCY_SECRET: SECRET, WEBHOOK_SECRET: SECRET };
+  const secrets = {
+    IDEMPOTENCY_SECRET: SECRET,
+    WEBHOOK_SECRET: SECRET,
+    PERSONAL_DATA_KEK: SECRET,
+  };
   const config = configOf({ ...secrets, DATA_DIR: folder.path, ...settings });
   const own = await token('m_test');
   const store: EventStore = await openSqliteEventStore({

@@ -40,6 +40,7 @@ const DEFAULTS: { [Name in keyof typeof settings]?: (config: Known) => string | 
   RATE_LIMIT_BURST: ({ rules }) => rules.rateLimit.burst,
   IDEMPOTENCY_SECRET: secretPlace('idempotency.secret'),
   WEBHOOK_SECRET: secretPlace('webhook.secret'),
+  PERSONAL_DATA_KEK: secretPlace('personal.kek'),
 };
 
 /** `env`: without blank settings. */

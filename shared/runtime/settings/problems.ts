@@ -180,16 +180,16 @@ const distributedRules = (mode: Mode, parsed: ParsedSettings): SettingRule[] => 
   ];
 };
 
-/** Another secret would charge repeats again (gaps §8), and sign webhooks by other keys. */
+/** Another secret would charge repeats again (gaps §8), sign webhooks by other keys, and open no personal data. */
 const secretRules = (mode: Mode, parsed: ParsedSettings): SettingRule[] => {
   const isShared = parsed.EVENTSTOREDB_URL !== undefined || isDistributed(mode);
   const isNeeded = mode !== 'provider' && isShared;
-  const own = ['IDEMPOTENCY_SECRET', 'WEBHOOK_SECRET'] as const;
-  const all = ['IDEMPOTENCY_SECRET', 'IDEMPOTENCY_SECRET_PREVIOUS', 'WEBHOOK_SECRET'] as const;
+  const own = ['IDEMPOTENCY_SECRET', 'WEBHOOK_SECRET', 'PERSONAL_DATA_KEK'] as const;
+  const previous = ['IDEMPOTENCY_SECRET_PREVIOUS', 'PERSONAL_DATA_PREVIOUS_KEK'] as const;
   const long = `must be at least ${SECRET_BYTES_MIN} bytes`;
   const set = 'must be set with EventStoreDB, to the same value in every process';
   return [
-    ...all.map((name): SettingRule => [isShort(parsed[name]), name, long]),
+    ...[...own, ...previous].map((name): SettingRule => [isShort(parsed[name]), name, long]),
     ...own.map((name): SettingRule => [isNeeded && parsed[name] === undefined, name, set]),
   ];
 };

@@ -251,6 +251,8 @@ export const settings = {
   IDEMPOTENCY_SECRET: secret(z.string()),
   IDEMPOTENCY_SECRET_PREVIOUS: secret(z.string()),
   WEBHOOK_SECRET: secret(z.string()),
+  PERSONAL_DATA_KEK: secret(z.string()),
+  PERSONAL_DATA_PREVIOUS_KEK: secret(z.string()),
   WEBHOOK_ALLOWED_NETWORKS: optional(
     listOf(isNetwork, 'must be a comma list of networks such as 10.0.0.0/8'),
   ),

@@ -1,0 +1,96 @@
+/** Keys in MongoDB, apart from the read models: dropping those keeps these. */
+import { isDuplicate } from '../shared/read-models/mongodb/client.ts';
+import { openMongoDatabase, quick } from '../shared/read-models/mongodb/database.ts';
+import {
+  foundKeyOf,
+  type KeyRow,
+  type MasterSecrets,
+  masterKeysOf,
+  newRow,
+  REWRAP_ROWS,
+  rewrapRows,
+} from './master-key.ts';
+import type { StoredKeys } from './port.ts';
+
+/** `wrapped` is base64url. */
+type StoredKey = {
+  _id: string;
+  kek: string;
+  wrapped: string | null;
+  madeAt: string;
+  erasedAt: string | null;
+};
+
+const rowOf = ({ _id: id, kek, wrapped }: StoredKey): KeyRow => ({
+  id,
+  kek,
+  wrapped: wrapped === null ? null : Buffer.from(wrapped, 'base64url'),
+});
+
+/** Connects when it is first used. Throws ReadModelsUnavailable. */
+export const mongoKeys = (url: string, secrets: MasterSecrets): StoredKeys => {
+  const { db, read, write, writeOnce, close } = openMongoDatabase(url);
+  const keys = db.collection<StoredKey>('personal_keys');
+  const checkpoints = db.collection<{ _id: string; text: string }>('personal_keys_checkpoint');
+  const masterKeys = masterKeysOf(secrets);
+  const first = (filter: object, order: 1 | -1, limit: number) =>
+    read(() => keys.find(filter, quick).sort({ _id: order }).limit(limit).toArray());
+  return {
+    make: async (count) => {
+      const made = Array.from({ length: count }, () => newRow(masterKeys));
+      const madeAt = new Date().toISOString();
+      const rows = made.map(({ id: _id, kek, wrapped }) => {
+        return { _id, kek, wrapped: wrapped.toString('base64url'), madeAt, erasedAt: null };
+      });
+      await writeOnce(() => keys.insertMany(rows, { ordered: false }));
+      return made.map(({ own }) => own);
+    },
+    read: async (ids) => {
+      const stored = await read(() => keys.find({ _id: { $in: [...ids] } }, quick).toArray());
+      const rows = new Map(stored.map((one) => [one._id, rowOf(one)]));
+      return new Map(ids.map((id) => [id, foundKeyOf(masterKeys, rows.get(id))]));
+    },
+    erase: async (ids) => {
+      if (ids.length === 0) return;
+      const at = new Date().toISOString();
+      const update = {
+        $set: { wrapped: null, erasedAt: at },
+        $setOnInsert: { kek: '', madeAt: at },
+      };
+      const writes = ids.map((_id) => ({
+        updateOne: { filter: { _id, erasedAt: null }, update, upsert: true },
+      }));
+      await write(() => keys.bulkWrite(writes, { ordered: false })).catch((error: unknown) => {
+        // An erased one fits no filter, and its insert meets its tombstone.
+        if (!isDuplicate(error)) throw error;
+      });
+    },
+    rewrap: async (after) => {
+      const page = await first({ _id: { $gt: after } }, 1, REWRAP_ROWS);
+      const { rows, done } = rewrapRows(masterKeys, page.map(rowOf));
+      const writes = rows.map(({ id: _id, before, kek, wrapped }) => ({
+        updateOne: {
+          // One that was erased meanwhile stays erased.
+          filter: { _id, kek: before, erasedAt: null },
+          update: { $set: { kek, wrapped: wrapped.toString('base64url') } },
+        },
+      }));
+      if (writes.length > 0) await write(() => keys.bulkWrite(writes, { ordered: false }));
+      return done;
+    },
+    ends: async () => {
+      const found = await Promise.all([
+        first({ erasedAt: null }, 1, 1),
+        first({ erasedAt: null }, -1, 1),
+      ]);
+      return found.flat().map((one) => foundKeyOf(masterKeys, rowOf(one)));
+    },
+    checkpoint: async () => (await read(() => checkpoints.findOne({ _id: 'erased' }, quick)))?.text,
+    saveCheckpoint: async (text) => {
+      const save = () =>
+        checkpoints.updateOne({ _id: 'erased' }, { $set: { text } }, { upsert: true });
+      await write(save);
+    },
+    close,
+  };
+};

@@ -1,0 +1,54 @@
+/** Keys in a SQLite file: a thread writes it, the calling thread reads it. Other processes may do both too. */
+import { existsSync } from 'node:fs';
+import { startThread } from '../../shared/runtime/jobs.ts';
+import { ensurePrivateFile } from '../../shared/runtime/private-files.ts';
+import { openKeysToRead } from '../../shared/runtime/sqlite.ts';
+import { foundKeyOf, type KeyRow, masterKeysOf } from '../master-key.ts';
+import type { StoredKeys } from '../port.ts';
+import type { KeysFile, KeysWriter } from './worker.ts';
+
+const MEMORY = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 };
+
+/** The file is made with mode 0600. Throws SQLite's errors, as each call. */
+export const sqliteKeys = async (workerData: KeysFile): Promise<StoredKeys> => {
+  const { file, secrets } = workerData;
+  // To open and close a file ends the locks that another connection of this process has on it.
+  if (!existsSync(file)) ensurePrivateFile(file);
+  const name = 'the thread of the keys of personal data';
+  const module = new URL('./worker.ts', import.meta.url);
+  const start = () => startThread<KeysWriter>(module, { name, workerData, memory: MEMORY });
+  let thread = start();
+  const call = <N extends keyof KeysWriter>(job: N, ...args: Parameters<KeysWriter[N]>) => {
+    // A call to a thread that failed wrote all or nothing.
+    if (thread.isGone()) thread = start();
+    return thread.call(job, ...args);
+  };
+
+  // The thread answers once the file has its tables.
+  await call('isOpen').catch(async (error: unknown) => {
+    await thread.end();
+    throw error;
+  });
+  const db = openKeysToRead(file);
+  const masterKeys = masterKeysOf(secrets);
+  const row = db.prepare('SELECT id, kek, wrapped FROM personal_key WHERE id = ?');
+  const live = 'SELECT id, kek, wrapped FROM personal_key WHERE wrapped IS NOT NULL ORDER BY id';
+  const ends = [db.prepare(`${live} LIMIT 1`), db.prepare(`${live} DESC LIMIT 1`)];
+  const checkpoint = db.prepare('SELECT text FROM checkpoint');
+  const found = (stored: unknown) => foundKeyOf(masterKeys, stored as KeyRow | undefined);
+
+  return {
+    make: (count) => call('make', count),
+    read: async (ids) => new Map(ids.map((id) => [id, found(row.get(id))])),
+    erase: (ids) => call('erase', ids),
+    rewrap: (after) => call('rewrap', after),
+    ends: async () => ends.map((end) => found(end.get())),
+    checkpoint: async () => checkpoint.get()?.text as string | undefined,
+    saveCheckpoint: (text) => call('saveCheckpoint', text),
+    close: async () => {
+      db.close();
+      await thread.call('close').catch(() => undefined);
+      await thread.end();
+    },
+  };
+};
