@@ -21,11 +21,13 @@ import type { Command } from 'commander';
 import type { AuditVerification } from '../audit/contract.ts';
 import { headFileOf } from '../audit/seals/key.ts';
 import { isOwn } from '../embedded/data-folder.ts';
+import { KEYS_FILE, MASTER_KEY_FILE } from '../personal-data/open.ts';
 import { describeBreak } from '../shared/event-store/chain.ts';
 import { copyRows } from '../shared/event-store/sqlite/database.ts';
 import { isDiskFull, reasonOf } from '../shared/runtime/error-text.ts';
 import {
   LAST_BACKUP,
+  LAST_KEY_BACKUP,
   makeDataDir,
   replacePrivateFile,
   SERVICE_LOCK,
@@ -54,6 +56,8 @@ const PARTS = [
   // Copied after the events, so recovery finds here every operation whose intent was copied.
   'provider-ledger.sqlite',
 ];
+/** A copy of the log must not keep what is erased later, nor the master key lie next to the keys. */
+const KEY_PARTS = [KEYS_FILE];
 
 /** In one step: a commit between two steps would make SQLite start the copy again. */
 const ALL_PAGES = 2 ** 31 - 1;
@@ -79,12 +83,12 @@ const eventsIn = (file: string): number => {
   return Number(events.prepare('SELECT count(*) AS count FROM events').get()?.count);
 };
 
-type Copied = { folder: string; events: number; files: { name: string; bytes: number }[] };
+type Copied = { folder: string; events?: number; files: { name: string; bytes: number }[] };
 
 /** Each file for its owner alone, on disk, and each database checked. Throws Error. */
-const copyParts = async (from: string, to: string): Promise<Copied['files']> => {
+const copyParts = async (from: string, to: string, parts = PARTS): Promise<Copied['files']> => {
   const files: Copied['files'] = [];
-  for (const name of PARTS) {
+  for (const name of parts) {
     const source = join(from, name);
     if (!existsSync(source)) continue;
     const target = join(to, name);
@@ -104,17 +108,17 @@ const whyOf = (error: unknown): string =>
   isDiskFull(error) ? 'the disk is full' : reasonOf(error);
 
 /** Copies under another name first, so that an interrupted copy never looks whole. */
-const copyFolder = async (from: string, to: string): Promise<Copied> => {
+const copyFolder = async (from: string, to: string, parts: string[]): Promise<Copied> => {
   const partial = join(dirname(to), `.${basename(to)}.partial`);
   try {
     makeDataDir(dirname(to));
     rmSync(partial, { recursive: true, force: true });
     mkdirSync(partial, { mode: 0o700 });
-    const files = await copyParts(from, partial);
-    const events = eventsIn(join(partial, EVENTS));
+    const files = await copyParts(from, partial, parts);
+    const counted = parts === PARTS ? { events: eventsIn(join(partial, EVENTS)) } : {};
     renameSync(partial, to);
     await syncPath(dirname(to));
-    return { folder: to, events, files };
+    return { folder: to, ...counted, files };
   } catch (error) {
     rmSync(partial, { recursive: true, force: true });
     throw new CommandFailed(
@@ -132,24 +136,39 @@ const embeddedFolder = (): string => {
   );
 };
 
-const runBackup = async (target: string, { format }: { format: Format }): Promise<void> => {
+/** What a backup copies, the file without which there is nothing to copy, and where its time is noted. */
+const WHOLE = { parts: PARTS, needed: EVENTS, what: 'events', noted: LAST_BACKUP };
+const KEYS = {
+  parts: KEY_PARTS,
+  needed: KEYS_FILE,
+  what: 'keys of personal data',
+  noted: LAST_KEY_BACKUP,
+};
+
+const runBackup = async (target: string, options: { format: Format; keys?: true }) => {
   process.umask(0o077);
+  const { parts, needed, what, noted } = options.keys === true ? KEYS : WHOLE;
   const dataDir = embeddedFolder();
   const folder = resolve(target);
   if (existsSync(folder))
     throw new CommandFailed(
       `${folder} exists already, and a backup replaces nothing; name another folder`,
     );
-  if (!existsSync(join(dataDir, EVENTS)))
-    throw new CommandFailed(`DATA_DIR: ${dataDir} holds no events; see payments doctor`);
-  const copied = await copyFolder(dataDir, folder);
-  await replacePrivateFile(join(dataDir, LAST_BACKUP), '').catch((error: unknown) =>
+  if (!existsSync(join(dataDir, needed)))
+    throw new CommandFailed(`DATA_DIR: ${dataDir} holds no ${what}; see payments doctor`);
+  const copied = await copyFolder(dataDir, folder, parts);
+  await replacePrivateFile(join(dataDir, noted), '').catch((error: unknown) =>
     note(`its time could not be noted in ${dataDir}, so alerts do not know of it: ${whyOf(error)}`),
   );
-  if (format === 'json') return printJson(copied);
-  print(`${folder}  ${countOf(copied.events)} events`);
-  for (const { name, bytes } of copied.files) print(`  ${name}  ${countOf(bytes)} bytes`);
-  const secrets = copied.files.flatMap(({ name }) => (name.endsWith('.sqlite') ? [] : [name]));
+  if (options.format === 'json') return printJson(copied);
+  const { events, files } = copied;
+  print(events === undefined ? folder : `${folder}  ${countOf(events)} events`);
+  for (const { name, bytes } of files) print(`  ${name}  ${countOf(bytes)} bytes`);
+  if (options.keys === true)
+    return note(
+      'Keep it apart from the copies of the log and from the master key, and for 30 days at most: docs/backup.md',
+    );
+  const secrets = files.flatMap(({ name }) => (name.endsWith('.sqlite') ? [] : [name]));
   if (secrets.length > 0)
     note(`It holds secrets (${secrets.join(', ')}): keep it as safe as the service.`);
   note(`To restore it: stop the service, then payments restore ${folder}`);
@@ -159,6 +178,7 @@ export const backupCommand = (): Command =>
   verb('backup', 'payments backup /backups/payments-2026-11-21')
     .description('Copies the data folder of the embedded store while the service runs.')
     .argument('<folder>', 'the folder to write; must not exist yet')
+    .option('--keys', 'copy the keys of personal data alone, which no other backup has')
     .addOption(formatOption())
     .action(runBackup);
 
@@ -178,8 +198,9 @@ const checkLog = async (folder: string) => {
 
 /** Within the folder, which may be a volume of its own. The lock stays where it is. */
 const swap = (folder: string, draft: string, aside: string): void => {
-  const isMoved = (name: string) =>
-    isOwn(name) && !name.startsWith(SERVICE_LOCK) && !name.startsWith(REPLACED);
+  // The folder's own keys know what was erased since the copy.
+  const kept = [SERVICE_LOCK, REPLACED, KEYS_FILE, MASTER_KEY_FILE, LAST_KEY_BACKUP];
+  const isMoved = (name: string) => isOwn(name) && !kept.some((own) => name.startsWith(own));
   for (const name of readdirSync(folder).filter(isMoved))
     renameSync(join(folder, name), join(aside, name));
   for (const name of readdirSync(draft)) renameSync(join(draft, name), join(folder, name));

@@ -60,6 +60,8 @@ const linesOf = ({ url, inEffect, isGiven, isOn, showsMetrics }: Installation) =
         !isGiven('IDEMPOTENCY_SECRET'),
       'WEBHOOK_SECRET_FILE is not set, so each copy of the log has the secret':
         !isGiven('WEBHOOK_SECRET'),
+      'PERSONAL_DATA_KEK_FILE is not set, so a thief of the data folder can read personal data':
+        !isGiven('PERSONAL_DATA_KEK'),
       'SEALING_KEY_FILE is not set, so a thief of the data folder can forge the seals':
         isEmbedded && !isGiven('SEALING_KEY_FILE'),
       'SEALING_KEY_FILE is on the volume of DATA_DIR, and belongs on another':

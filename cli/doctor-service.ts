@@ -4,11 +4,17 @@ import { dirname, join } from 'node:path';
 import type { AttentionItem } from '../command-api/back-office/attention/contract.ts';
 import type { ServiceSettings } from '../command-api/back-office/by-hand/contract.ts';
 import { waysBackLost } from '../embedded/data-folder.ts';
+import { KEYS_FILE } from '../personal-data/open.ts';
 import type { ProjectorStatus } from '../projector/compose.ts';
 import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
 import { onError, orElse } from '../shared/runtime/error-text.ts';
 import { loadConfig } from '../shared/runtime/load-config.ts';
-import { isFileLocked, lastBackupOf, SERVICE_LOCK } from '../shared/runtime/private-files.ts';
+import {
+  isFileLocked,
+  LAST_KEY_BACKUP,
+  lastBackupOf,
+  SERVICE_LOCK,
+} from '../shared/runtime/private-files.ts';
 import { shownSetting, withoutSecrets } from '../shared/runtime/settings/effective.ts';
 import { SECRET_SETTINGS, settings } from '../shared/runtime/settings/table.ts';
 import type { RelayState, RelayStatus } from '../topics/status.ts';
@@ -156,6 +162,18 @@ const problemOf = (path: string, writable: boolean, freeBytes: number | null) =>
     : undefined;
 };
 
+const KEY_BACKUP_AGE_MS_MAX = 86_400_000;
+
+const keysUnsaved = (path: string): string[] => {
+  if (!existsSync(join(path, KEYS_FILE))) return [];
+  const at = lastBackupOf(path, LAST_KEY_BACKUP)?.getTime() ?? 0;
+  if (Date.now() - at <= KEY_BACKUP_AGE_MS_MAX) return [];
+  const since = at === 0 ? 'no backup' : `no backup since ${new Date(at).toISOString()}`;
+  return [
+    `there is ${since} of the keys of personal data, which payments backup --keys makes: without them all names are lost`,
+  ];
+};
+
 /** Examines the data folder, or the place where the first start would make it. Changes nothing, never throws. */
 export const lookAtDataFolder = (path: string) => {
   const exists = existsSync(path);
@@ -177,6 +195,7 @@ export const lookAtDataFolder = (path: string) => {
     lastBackupAt: orElse(undefined, () => lastBackupOf(path)?.toISOString()),
     files: orElse([], () => filesIn(path)),
     waysBackLost: waysBackLost(path),
+    keysUnsaved: orElse([], () => keysUnsaved(path)),
     ...(problem === undefined ? {} : { problem }),
   };
 };

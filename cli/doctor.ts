@@ -120,13 +120,14 @@ const sizeOf = (bytes: number): string => {
 };
 
 const showDataFolder = (finding: DataFolderFinding): void => {
-  const { path, state, held, freeBytes, files, waysBackLost, lastBackupAt } = finding;
+  const { path, state, held, freeBytes, files, lastBackupAt } = finding;
   title('Data folder');
   const free = freeBytes === null ? '' : `, ${sizeOf(freeBytes)} free`;
   print(`${path}  ${state}${held ? ', held by a running service' : ''}${free}`);
   print(`  last backup: ${lastBackupAt ?? 'none'}`);
   print(...columns(files.map(({ name, bytes }) => [`  ${name}`, sizeOf(bytes)])));
-  for (const line of waysBackLost) print(styled('yellow', `  warning: ${line}`));
+  for (const line of [...finding.waysBackLost, ...finding.keysUnsaved])
+    print(styled('yellow', `  warning: ${line}`));
 };
 
 const showEngines = (engines: readonly EngineFinding[]): void => {

@@ -1,18 +1,21 @@
 /** `payments keys`: the public part of the key that seals the log, and its change. */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { KeyPlace } from '../audit/seals/key.ts';
 import { type Rotated, rotateSealingKey } from '../audit/seals/rotate.ts';
 import { keyIdOf, publicKeyOf } from '../audit/seals/seals.ts';
+import { KEYS_FILE, MASTER_KEY_FILE, openKeyStore } from '../personal-data/open.ts';
+import type { KeyStore, Rewrapped } from '../personal-data/port.ts';
 import { RevisionConflict, StoreUnavailable } from '../shared/event-store/errors.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../shared/event-store/sqlite/event-store.ts';
+import { reasonOf } from '../shared/runtime/error-text.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { LogMisfit } from '../shared/subscription/errors.ts';
 import { type Format, formatOption, verb } from './options.ts';
-import { CommandFailed, note, print, printJson } from './output.ts';
-import { keyPlaceIn, readPublicKey, readSettings } from './settings.ts';
+import { CommandFailed, countOf, note, print, printJson } from './output.ts';
+import { keyPlaceIn, readPublicKey, readSettings, requireReadable } from './settings.ts';
 import { EVENTS, lockFolder } from './stopped-folder.ts';
 
 type Options = { data?: string; format: Format };
@@ -83,6 +86,60 @@ const rotate = async (options: Options): Promise<void> => {
   );
 };
 
+const openKeysIn = async (folder: string, isAtServer: boolean): Promise<KeyStore> => {
+  const { mongoUrl, personalData } = readSettings();
+  const fileOf = (name: string): string => join(folder, name);
+  const secret = fileOf(MASTER_KEY_FILE);
+  for (const file of [secret, fileOf(KEYS_FILE)]) requireReadable(file);
+  if (!isAtServer && !existsSync(fileOf(KEYS_FILE)))
+    throw new CommandFailed(`${folder} holds no ${KEYS_FILE}: the first start makes it`);
+  return openKeyStore({
+    config: { mongoUrl: isAtServer ? mongoUrl : undefined, personalData },
+    fileOf,
+    ownKek: existsSync(secret) ? readFileSync(secret, 'utf8').trim() : undefined,
+    takes: false,
+  });
+};
+
+const REPORT_EVERY = 10_000;
+
+const rewrapAll = async (keys: KeyStore) => {
+  const found = { rewrapped: 0, unreadable: 0 };
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const { last, rewrapped, unreadable }: Rewrapped = await keys.rewrap(after);
+    const before = found.rewrapped;
+    found.rewrapped += rewrapped;
+    found.unreadable += unreadable;
+    if (Math.floor(found.rewrapped / REPORT_EVERY) > Math.floor(before / REPORT_EVERY))
+      note(`${countOf(found.rewrapped)} keys are rewrapped so far`);
+    after = last;
+  }
+  return found;
+};
+
+const rewrap = async (options: Options): Promise<void> => {
+  process.umask(0o077);
+  const isAtServer = readSettings().mongoUrl !== undefined && options.data === undefined;
+  let found: Awaited<ReturnType<typeof rewrapAll>>;
+  try {
+    const keys = await openKeysIn(folderOf(options), isAtServer);
+    found = await rewrapAll(keys).finally(() => keys.close());
+  } catch (error) {
+    if (error instanceof CommandFailed) throw error;
+    throw new CommandFailed(`the keys are not all rewrapped; run it again: ${reasonOf(error)}`);
+  }
+  const { rewrapped, unreadable } = found;
+  if (options.format === 'json') printJson(found);
+  else print(`${countOf(rewrapped)} keys are rewrapped by the master key that is set`);
+  if (unreadable > 0)
+    throw new CommandFailed(
+      `${countOf(unreadable)} keys cannot be read under the master keys that are set: keep PERSONAL_DATA_PREVIOUS_KEK, and find theirs`,
+      3,
+    );
+  if (options.format === 'pretty')
+    note('Next: payments backup --keys, then docs/secrets.md, Rotate the master key, step 4');
+};
+
 const ofFolder = (name: string, example: string, description: string): Command =>
   verb(name, `payments keys ${name} ${example}`)
     .description(description)
@@ -91,9 +148,14 @@ const ofFolder = (name: string, example: string, description: string): Command =
 
 const SHOWS = 'Prints the id and the public key (JWK and PEM) of the key that seals the log.';
 const ROTATES = 'Makes a new key, signed by the old one, which is removed. Stop the service first.';
+const REWRAPS =
+  'Wraps each key of personal data by PERSONAL_DATA_KEK, in pages, while the service runs.';
 
 export const keysCommand = (): Command =>
   verb('keys', 'payments keys show')
-    .description('The key that seals the log (docs/audit.md, Seals).')
+    .description(
+      'The key that seals the log (docs/audit.md, Seals), and the keys of personal data.',
+    )
     .addCommand(ofFolder('show', '> sealing-key.public.pem', SHOWS).action(show))
-    .addCommand(ofFolder('rotate', '--data ./data', ROTATES).action(rotate));
+    .addCommand(ofFolder('rotate', '--data ./data', ROTATES).action(rotate))
+    .addCommand(ofFolder('rewrap', '--data ./data', REWRAPS).action(rewrap));

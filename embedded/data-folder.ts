@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { SealFileRefused } from '../audit/seals/key.ts';
+import { MASTER_KEY_FILE } from '../personal-data/open.ts';
 import { LEDGER_VERSION } from '../providers/simulator/ledger.ts';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import { SCHEMA_VERSION } from '../shared/event-store/sqlite/schema.ts';
@@ -42,6 +43,8 @@ const OWN = [
   'signing-key',
   'sealing-key',
   ...KEY_DOCUMENTS,
+  'keys',
+  'personal',
   'service',
   'backup',
   'replaced',
@@ -205,8 +208,7 @@ export const openFileIn = async <T>(
 const SECRET_MIN = 16;
 
 /** Made on the first start. `why` says what another secret would do. */
-const secretIn = async (folder: DataFolder, of: string, why: string): Promise<string> => {
-  const name = `${of}.secret`;
+const secretIn = async (folder: DataFolder, name: string, why: string): Promise<string> => {
   const file = folder.path(name);
   const secret = await openFileIn(folder, name, async () => {
     if (!existsSync(file)) await addPrivateFile(file, randomBytes(32).toString('base64url'));
@@ -220,7 +222,14 @@ const secretIn = async (folder: DataFolder, of: string, why: string): Promise<st
 
 /** Durable before its first use (gaps §8). Throws DataFolderRefused for a secret that is too short. */
 export const idempotencySecret = (own: DataFolder): Promise<string> =>
-  secretIn(own, 'idempotency', 'with another secret repeated requests would be charged again');
+  secretIn(
+    own,
+    'idempotency.secret',
+    'with another secret repeated requests would be charged again',
+  );
 
 export const webhookSecret = (own: DataFolder): Promise<string> =>
-  secretIn(own, 'webhook', 'receivers would take messages signed with another for forged');
+  secretIn(own, 'webhook.secret', 'receivers would take messages signed with another for forged');
+
+export const personalKek = (own: DataFolder): Promise<string> =>
+  secretIn(own, MASTER_KEY_FILE, 'what the keys of personal data seal opens by no other');

@@ -56,8 +56,11 @@ export class DataFolderRefused extends Error {
 /** Written by each backup of the folder; its time is the backup's. */
 export const LAST_BACKUP = 'backup.last';
 
-export const lastBackupOf = (folder: string): Date | undefined =>
-  statSync(join(folder, LAST_BACKUP), { throwIfNoEntry: false })?.mtime;
+/** Likewise, of the keys of personal data. */
+export const LAST_KEY_BACKUP = 'backup.keys';
+
+export const lastBackupOf = (folder: string, noted = LAST_BACKUP): Date | undefined =>
+  statSync(join(folder, noted), { throwIfNoEntry: false })?.mtime;
 
 /** A running service holds a lock on this file. */
 export const SERVICE_LOCK = 'service.lock';

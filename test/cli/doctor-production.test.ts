@@ -49,6 +49,7 @@ test.each<Row>([
   [{ DATA_DIR: undefined }, '1 shape: DATA_DIR '],
   [{ IDEMPOTENCY_SECRET_FILE: undefined }, '2 secrets: IDEMPOTENCY_SECRET_FILE '],
   [{ WEBHOOK_SECRET_FILE: undefined }, '2 secrets: WEBHOOK_SECRET_FILE '],
+  [{ PERSONAL_DATA_KEK_FILE: undefined }, '2 secrets: PERSONAL_DATA_KEK_FILE '],
   [{ SEALING_KEY_FILE: undefined }, '2 secrets: SEALING_KEY_FILE '],
   [{ JWT_JWKS_URL: undefined }, '3 tokens: JWT_JWKS_URL '],
   [NO_ISSUER, '3 tokens: JWT_JWKS_URL ', '3 tokens: JWT_ISSUER '],
