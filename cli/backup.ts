@@ -39,7 +39,7 @@ import { CommandFailed, countOf, failOnMisfit, note, print, printJson } from './
 import { keyPlaceIn, readSettings } from './settings.ts';
 import { EVENTS, hasWaitingPages, lockFolder, openStoppedFolder } from './stopped-folder.ts';
 
-/** Copied in this order. Read models are rebuilt from the events. */
+/** In this order. Read models are rebuilt from the events; a copy with the keys would keep what is erased later. */
 const PARTS = [
   // Before the events: a checkpoint behind the log sends messages twice, one ahead stops the relay.
   'relay-checkpoint.json',
@@ -56,8 +56,6 @@ const PARTS = [
   // Copied after the events, so recovery finds here every operation whose intent was copied.
   'provider-ledger.sqlite',
 ];
-/** A copy of the log must not keep what is erased later, nor the master key lie next to the keys. */
-const KEY_PARTS = [KEYS_FILE];
 
 /** In one step: a commit between two steps would make SQLite start the copy again. */
 const ALL_PAGES = 2 ** 31 - 1;
@@ -83,7 +81,11 @@ const eventsIn = (file: string): number => {
   return Number(events.prepare('SELECT count(*) AS count FROM events').get()?.count);
 };
 
-type Copied = { folder: string; events?: number; files: { name: string; bytes: number }[] };
+type Copied = {
+  folder: string;
+  events: number | undefined;
+  files: { name: string; bytes: number }[];
+};
 
 /** Each file for its owner alone, on disk, and each database checked. Throws Error. */
 const copyParts = async (from: string, to: string, parts = PARTS): Promise<Copied['files']> => {
@@ -115,10 +117,10 @@ const copyFolder = async (from: string, to: string, parts: string[]): Promise<Co
     rmSync(partial, { recursive: true, force: true });
     mkdirSync(partial, { mode: 0o700 });
     const files = await copyParts(from, partial, parts);
-    const counted = parts === PARTS ? { events: eventsIn(join(partial, EVENTS)) } : {};
+    const events = parts === PARTS ? eventsIn(join(partial, EVENTS)) : undefined;
     renameSync(partial, to);
     await syncPath(dirname(to));
-    return { folder: to, ...counted, files };
+    return { folder: to, events, files };
   } catch (error) {
     rmSync(partial, { recursive: true, force: true });
     throw new CommandFailed(
@@ -136,35 +138,31 @@ const embeddedFolder = (): string => {
   );
 };
 
-/** What a backup copies, the file without which there is nothing to copy, and where its time is noted. */
-const WHOLE = { parts: PARTS, needed: EVENTS, what: 'events', noted: LAST_BACKUP };
-const KEYS = {
-  parts: KEY_PARTS,
-  needed: KEYS_FILE,
-  what: 'keys of personal data',
-  noted: LAST_KEY_BACKUP,
-};
-
-const runBackup = async (target: string, options: { format: Format; keys?: true }) => {
+const runBackup = async (
+  target: string,
+  { format, keys = false }: { format: Format; keys?: boolean },
+): Promise<void> => {
   process.umask(0o077);
-  const { parts, needed, what, noted } = options.keys === true ? KEYS : WHOLE;
-  const dataDir = embeddedFolder();
+  const dataDir = keys ? readSettings().dataDir : embeddedFolder();
   const folder = resolve(target);
   if (existsSync(folder))
     throw new CommandFailed(
       `${folder} exists already, and a backup replaces nothing; name another folder`,
     );
-  if (!existsSync(join(dataDir, needed)))
-    throw new CommandFailed(`DATA_DIR: ${dataDir} holds no ${what}; see payments doctor`);
-  const copied = await copyFolder(dataDir, folder, parts);
-  await replacePrivateFile(join(dataDir, noted), '').catch((error: unknown) =>
+  if (!existsSync(join(dataDir, keys ? KEYS_FILE : EVENTS)))
+    throw new CommandFailed(
+      `DATA_DIR: ${dataDir} holds no ${keys ? KEYS_FILE : 'events'}; see payments doctor`,
+    );
+  const copied = await copyFolder(dataDir, folder, keys ? [KEYS_FILE] : PARTS);
+  const noted = join(dataDir, keys ? LAST_KEY_BACKUP : LAST_BACKUP);
+  await replacePrivateFile(noted, '').catch((error: unknown) =>
     note(`its time could not be noted in ${dataDir}, so alerts do not know of it: ${whyOf(error)}`),
   );
-  if (options.format === 'json') return printJson(copied);
+  if (format === 'json') return printJson(copied);
   const { events, files } = copied;
   print(events === undefined ? folder : `${folder}  ${countOf(events)} events`);
   for (const { name, bytes } of files) print(`  ${name}  ${countOf(bytes)} bytes`);
-  if (options.keys === true)
+  if (keys)
     return note(
       'Keep it apart from the copies of the log and from the master key, and for 30 days at most: docs/backup.md',
     );

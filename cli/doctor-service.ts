@@ -165,13 +165,10 @@ const problemOf = (path: string, writable: boolean, freeBytes: number | null) =>
 const KEY_BACKUP_AGE_MS_MAX = 86_400_000;
 
 const keysUnsaved = (path: string): string[] => {
-  if (!existsSync(join(path, KEYS_FILE))) return [];
   const at = lastBackupOf(path, LAST_KEY_BACKUP)?.getTime() ?? 0;
-  if (Date.now() - at <= KEY_BACKUP_AGE_MS_MAX) return [];
-  const since = at === 0 ? 'no backup' : `no backup since ${new Date(at).toISOString()}`;
-  return [
-    `there is ${since} of the keys of personal data, which payments backup --keys makes: without them all names are lost`,
-  ];
+  return existsSync(join(path, KEYS_FILE)) && Date.now() - at > KEY_BACKUP_AGE_MS_MAX
+    ? ['no backup of the keys of personal data is younger than a day: payments backup --keys']
+    : [];
 };
 
 /** Examines the data folder, or the place where the first start would make it. Changes nothing, never throws. */

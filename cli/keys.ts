@@ -14,7 +14,7 @@ import { reasonOf } from '../shared/runtime/error-text.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { LogMisfit } from '../shared/subscription/errors.ts';
 import { type Format, formatOption, verb } from './options.ts';
-import { CommandFailed, countOf, note, print, printJson } from './output.ts';
+import { CommandFailed, count, countOf, note, print, printJson } from './output.ts';
 import { keyPlaceIn, readPublicKey, readSettings, requireReadable } from './settings.ts';
 import { EVENTS, lockFolder } from './stopped-folder.ts';
 
@@ -86,58 +86,51 @@ const rotate = async (options: Options): Promise<void> => {
   );
 };
 
-const openKeysIn = async (folder: string, isAtServer: boolean): Promise<KeyStore> => {
-  const { mongoUrl, personalData } = readSettings();
-  const fileOf = (name: string): string => join(folder, name);
-  const secret = fileOf(MASTER_KEY_FILE);
-  for (const file of [secret, fileOf(KEYS_FILE)]) requireReadable(file);
-  if (!isAtServer && !existsSync(fileOf(KEYS_FILE)))
-    throw new CommandFailed(`${folder} holds no ${KEYS_FILE}: the first start makes it`);
-  return openKeyStore({
-    config: { mongoUrl: isAtServer ? mongoUrl : undefined, personalData },
-    fileOf,
-    ownKek: existsSync(secret) ? readFileSync(secret, 'utf8').trim() : undefined,
-    takes: false,
-  });
+/** Throws CommandFailed, MasterKeyRefused and what the engine throws. */
+const openKeys = async ({ data }: Options): Promise<KeyStore> => {
+  const { mongoUrl: url, personalData, dataDir } = readSettings();
+  const fileOf = (name: string): string => join(data ?? dataDir, name);
+  const [mongoUrl, secret] = [data === undefined ? url : undefined, fileOf(MASTER_KEY_FILE)];
+  requireReadable(secret);
+  if (mongoUrl === undefined && !existsSync(fileOf(KEYS_FILE)))
+    throw new CommandFailed(`${fileOf(KEYS_FILE)} does not exist: the first start makes it`);
+  const ownKek = existsSync(secret) ? readFileSync(secret, 'utf8').trim() : undefined;
+  return openKeyStore({ config: { mongoUrl, personalData }, fileOf, ownKek, takes: false });
 };
 
-const REPORT_EVERY = 10_000;
+const REPORT_EVERY_PAGES = 20;
 
 const rewrapAll = async (keys: KeyStore) => {
-  const found = { rewrapped: 0, unreadable: 0 };
-  for (let after: string | undefined = ''; after !== undefined; ) {
-    const { last, rewrapped, unreadable }: Rewrapped = await keys.rewrap(after);
-    const before = found.rewrapped;
-    found.rewrapped += rewrapped;
-    found.unreadable += unreadable;
-    if (Math.floor(found.rewrapped / REPORT_EVERY) > Math.floor(before / REPORT_EVERY))
-      note(`${countOf(found.rewrapped)} keys are rewrapped so far`);
-    after = last;
+  const done = { rewrapped: 0, unreadable: 0 };
+  let after: string | undefined = '';
+  for (let pages = 1; after !== undefined; pages += 1) {
+    const page: Rewrapped = await keys.rewrap(after);
+    after = page.last;
+    done.rewrapped += page.rewrapped;
+    done.unreadable += page.unreadable;
+    if (pages % REPORT_EVERY_PAGES === 0) note(`${countOf(done.rewrapped)} keys are rewrapped`);
   }
-  return found;
+  return done;
 };
 
 const rewrap = async (options: Options): Promise<void> => {
   process.umask(0o077);
-  const isAtServer = readSettings().mongoUrl !== undefined && options.data === undefined;
-  let found: Awaited<ReturnType<typeof rewrapAll>>;
-  try {
-    const keys = await openKeysIn(folderOf(options), isAtServer);
-    found = await rewrapAll(keys).finally(() => keys.close());
-  } catch (error) {
+  const failed = (error: unknown): never => {
     if (error instanceof CommandFailed) throw error;
-    throw new CommandFailed(`the keys are not all rewrapped; run it again: ${reasonOf(error)}`);
-  }
-  const { rewrapped, unreadable } = found;
-  if (options.format === 'json') printJson(found);
-  else print(`${countOf(rewrapped)} keys are rewrapped by the master key that is set`);
-  if (unreadable > 0)
-    throw new CommandFailed(
-      `${countOf(unreadable)} keys cannot be read under the master keys that are set: keep PERSONAL_DATA_PREVIOUS_KEK, and find theirs`,
-      3,
-    );
-  if (options.format === 'pretty')
-    note('Next: payments backup --keys, then docs/secrets.md, Rotate the master key, step 4');
+    throw new CommandFailed(`not every key is rewrapped; run it again: ${reasonOf(error)}`);
+  };
+  const keys = await openKeys(options).catch(failed);
+  const done = await rewrapAll(keys)
+    .catch(failed)
+    .finally(() => keys.close());
+  if (options.format === 'json') printJson(done);
+  else print(`${countOf(done.rewrapped)} keys are rewrapped by the master key that is set`);
+  if (done.unreadable === 0)
+    return note('Next: payments backup --keys, then docs/secrets.md, "Rotate the master key"');
+  throw new CommandFailed(
+    `no master key that is set opens ${count(done.unreadable, 'key')}: keep PERSONAL_DATA_PREVIOUS_KEK, and find theirs`,
+    3,
+  );
 };
 
 const ofFolder = (name: string, example: string, description: string): Command =>

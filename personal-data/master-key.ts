@@ -15,9 +15,6 @@ type MasterKey = {
 /** The first one wraps; those before it are read until a rotation has ended. */
 export type MasterKeys = readonly [current: MasterKey, ...previous: MasterKey[]];
 
-/** In the order of MasterKeys. */
-export type MasterSecrets = readonly [current: string, ...previous: string[]];
-
 const KEY_BYTES = 32;
 const ID_BYTES = 12;
 
@@ -33,9 +30,9 @@ const masterKeyOf = (secret: string): MasterKey => {
   };
 };
 
-export const masterKeysOf = ([current, ...previous]: MasterSecrets): MasterKeys => [
-  masterKeyOf(current),
-  ...previous.map(masterKeyOf),
+export const masterKeysOf = (kek: string, previousKek: string | undefined): MasterKeys => [
+  masterKeyOf(kek),
+  ...(previousKek === undefined ? [] : [masterKeyOf(previousKek)]),
 ];
 
 /** `wrapped` null: erased. */

@@ -4,8 +4,7 @@ import { openMongoDatabase, quick } from '../shared/read-models/mongodb/database
 import {
   foundKeyOf,
   type KeyRow,
-  type MasterSecrets,
-  masterKeysOf,
+  type MasterKeys,
   newRow,
   REWRAP_ROWS,
   rewrapRows,
@@ -28,11 +27,10 @@ const rowOf = ({ _id: id, kek, wrapped }: StoredKey): KeyRow => ({
 });
 
 /** Connects when it is first used. Throws ReadModelsUnavailable. */
-export const mongoKeys = (url: string, secrets: MasterSecrets): StoredKeys => {
+export const mongoKeys = (url: string, masterKeys: MasterKeys): StoredKeys => {
   const { db, read, write, writeOnce, close } = openMongoDatabase(url);
   const keys = db.collection<StoredKey>('personal_keys');
   const checkpoints = db.collection<{ _id: string; text: string }>('personal_keys_checkpoint');
-  const masterKeys = masterKeysOf(secrets);
   const first = (filter: object, order: 1 | -1, limit: number) =>
     read(() => keys.find(filter, quick).sort({ _id: order }).limit(limit).toArray());
   return {
@@ -79,17 +77,14 @@ export const mongoKeys = (url: string, secrets: MasterSecrets): StoredKeys => {
       return done;
     },
     ends: async () => {
-      const found = await Promise.all([
-        first({ erasedAt: null }, 1, 1),
-        first({ erasedAt: null }, -1, 1),
-      ]);
-      return found.flat().map((one) => foundKeyOf(masterKeys, rowOf(one)));
+      const live = { erasedAt: null };
+      const found = await Promise.all([first(live, 1, 1), first(live, -1, 1)]);
+      return found.flat().map(({ kek }) => kek);
     },
     checkpoint: async () => (await read(() => checkpoints.findOne({ _id: 'erased' }, quick)))?.text,
     saveCheckpoint: async (text) => {
-      const save = () =>
-        checkpoints.updateOne({ _id: 'erased' }, { $set: { text } }, { upsert: true });
-      await write(save);
+      const change = { $set: { text } };
+      await write(() => checkpoints.updateOne({ _id: 'erased' }, change, { upsert: true }));
     },
     close,
   };

@@ -1,7 +1,7 @@
 import type { Config } from '../shared/runtime/config.ts';
-import type { MasterSecrets } from './master-key.ts';
+import { masterKeysOf } from './master-key.ts';
 import { createPool } from './pool.ts';
-import type { KeyStore, StoredKeys } from './port.ts';
+import type { KeyStore } from './port.ts';
 import { sqliteKeys } from './sqlite/keys.ts';
 
 /** Both in the data folder; a backup of it has neither. */
@@ -13,6 +13,8 @@ export class MasterKeyRefused extends Error {
   override name = 'MasterKeyRefused';
 }
 
+const OTHER_MASTER_KEY = `PERSONAL_DATA_KEK: keys of personal data are wrapped by another master key; put its secret back (in the data folder: ${MASTER_KEY_FILE}), or set it as PERSONAL_DATA_PREVIOUS_KEK`;
+
 type KeyStoreOptions = {
   config: Pick<Config, 'mongoUrl' | 'personalData'>;
   /** The path of a file in the data folder; not called where a server is set. */
@@ -23,34 +25,28 @@ type KeyStoreOptions = {
   takes: boolean;
 };
 
-/** Keys are rewrapped from the first to the last: of a rotation that was broken off the last is unreadable. */
-const requireMasterKey = async ({ ends }: StoredKeys): Promise<void> => {
-  if (!(await ends()).includes('unreadable')) return;
-  throw new MasterKeyRefused(
-    `PERSONAL_DATA_KEK: keys of personal data are wrapped by another master key; put its secret back (in the data folder: ${MASTER_KEY_FILE}), or set it as PERSONAL_DATA_PREVIOUS_KEK`,
-  );
-};
-
 /** Chooses the store of keys by the settings; a server may be out of reach. Throws MasterKeyRefused, SQLite's errors. */
 export const openKeyStore = async (options: KeyStoreOptions): Promise<KeyStore> => {
   const { mongoUrl, personalData } = options.config;
   const { kek = options.ownKek, previousKek } = personalData;
   if (kek === undefined)
     throw new MasterKeyRefused(`PERSONAL_DATA_KEK: is not set, and there is no ${MASTER_KEY_FILE}`);
-  const secrets: MasterSecrets = [kek, ...(previousKek === undefined ? [] : [previousKek])];
-  const stored =
+  const masterKeys = masterKeysOf(kek, previousKek);
+  const { make, ends, ...stored } =
     mongoUrl === undefined
-      ? await sqliteKeys({ file: options.fileOf(KEYS_FILE), secrets })
-      : (await import('./mongodb.ts')).mongoKeys(mongoUrl, secrets);
-  await requireMasterKey(stored).catch(async (error: unknown) => {
+      ? await sqliteKeys({ file: options.fileOf(KEYS_FILE), secrets: [kek, previousKek] })
+      : (await import('./mongodb.ts')).mongoKeys(mongoUrl, masterKeys);
+  const requireMasterKey = async (): Promise<void> => {
+    // A rotation goes from the first to the last: where it was broken off, the last has the earlier one.
+    const isKnown = (kek: string): boolean => masterKeys.some(({ id }) => id === kek);
+    if (!(await ends()).every(isKnown)) throw new MasterKeyRefused(OTHER_MASTER_KEY);
+  };
+  await requireMasterKey().catch(async (error: unknown) => {
     if (mongoUrl !== undefined && !(error instanceof MasterKeyRefused)) return;
     await stored.close();
     throw error;
   });
-  const { take, refill } = createPool(async (count) => {
-    await requireMasterKey(stored);
-    return stored.make(count);
-  });
+  const { take, refill } = createPool((count) => requireMasterKey().then(() => make(count)));
   if (options.takes) void refill();
   return { ...stored, take };
 };

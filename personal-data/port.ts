@@ -27,8 +27,8 @@ export type StoredKeys = {
   erase(ids: readonly string[]): Promise<void>;
   /** Wraps the page of keys behind the id `after` by the current master key, in the order of ids; no box changes. */
   rewrap(after: string): Promise<Rewrapped>;
-  /** The first and the last key in that order, of those not erased. */
-  ends(): Promise<FoundKey[]>;
+  /** The ids of the master keys of the first and the last key in that order, of those not erased. */
+  ends(): Promise<string[]>;
   /** The text last saved: how far the log's erasures were carried out here. */
   checkpoint(): Promise<string | undefined>;
   /** The last writer wins: to erase from an earlier place again is harmless. */

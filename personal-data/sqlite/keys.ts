@@ -30,19 +30,19 @@ export const sqliteKeys = async (workerData: KeysFile): Promise<StoredKeys> => {
     throw error;
   });
   const db = openKeysToRead(file);
-  const masterKeys = masterKeysOf(secrets);
+  const masterKeys = masterKeysOf(...secrets);
   const row = db.prepare('SELECT id, kek, wrapped FROM personal_key WHERE id = ?');
-  const live = 'SELECT id, kek, wrapped FROM personal_key WHERE wrapped IS NOT NULL ORDER BY id';
+  const live = 'SELECT kek FROM personal_key WHERE wrapped IS NOT NULL ORDER BY id';
   const ends = [db.prepare(`${live} LIMIT 1`), db.prepare(`${live} DESC LIMIT 1`)];
   const checkpoint = db.prepare('SELECT text FROM checkpoint');
-  const found = (stored: unknown) => foundKeyOf(masterKeys, stored as KeyRow | undefined);
 
   return {
     make: (count) => call('make', count),
-    read: async (ids) => new Map(ids.map((id) => [id, found(row.get(id))])),
+    read: async (ids) =>
+      new Map(ids.map((id) => [id, foundKeyOf(masterKeys, row.get(id) as KeyRow | undefined)])),
     erase: (ids) => call('erase', ids),
     rewrap: (after) => call('rewrap', after),
-    ends: async () => ends.map((end) => found(end.get())),
+    ends: async () => ends.flatMap((end) => end.all()).map(({ kek }) => String(kek)),
     checkpoint: async () => checkpoint.get()?.text as string | undefined,
     saveCheckpoint: (text) => call('saveCheckpoint', text),
     close: async () => {

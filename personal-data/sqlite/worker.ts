@@ -1,16 +1,8 @@
 /** The thread that makes keys and writes keys.sqlite, so that no request waits for its disk. */
-import type { DatabaseSync } from 'node:sqlite';
 import { workerData } from 'node:worker_threads';
 import { serveCalls } from '../../shared/runtime/jobs.ts';
-import { emptyWal, inTransaction, movePages, openKeysFile } from '../../shared/runtime/sqlite.ts';
-import {
-  type KeyRow,
-  type MasterSecrets,
-  masterKeysOf,
-  newRow,
-  REWRAP_ROWS,
-  rewrapRows,
-} from '../master-key.ts';
+import { inTransaction, movePages, openKeysFile } from '../../shared/runtime/sqlite.ts';
+import { type KeyRow, masterKeysOf, newRow, REWRAP_ROWS, rewrapRows } from '../master-key.ts';
 
 const TABLES = `
   CREATE TABLE IF NOT EXISTS personal_key (
@@ -20,30 +12,30 @@ const TABLES = `
   CREATE TABLE IF NOT EXISTS checkpoint (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT;
 `;
 
-const prepareWrites = (db: DatabaseSync) => ({
-  add: db.prepare('INSERT INTO personal_key VALUES (?, ?, ?, ?, NULL)'),
-  erase: db.prepare(
-    `INSERT INTO personal_key VALUES (?1, '', NULL, ?2, ?2) ON CONFLICT (id) DO UPDATE
-     SET wrapped = NULL, erased_at = ?2 WHERE erased_at IS NULL`,
-  ),
-  pageAfter: db.prepare(
-    `SELECT id, kek, wrapped FROM personal_key WHERE id > ? ORDER BY id LIMIT ${REWRAP_ROWS}`,
-  ),
-  change: db.prepare(
-    'UPDATE personal_key SET kek = ?, wrapped = ? WHERE id = ? AND wrapped IS NOT NULL',
-  ),
-  saveCheckpoint: db.prepare('INSERT OR REPLACE INTO checkpoint VALUES (1, ?)'),
-});
-
-export type KeysFile = { file: string; secrets: MasterSecrets };
+/** `secrets`: those of the current master key and the one before. */
+export type KeysFile = { file: string; secrets: [string, string | undefined] };
 
 const open = async ({ file, secrets }: KeysFile) => {
   const db = openKeysFile(file);
   db.exec(TABLES);
-  const masterKeys = masterKeysOf(secrets);
-  const { add, erase, pageAfter, change, saveCheckpoint } = prepareWrites(db);
+  const masterKeys = masterKeysOf(...secrets);
+  const add = db.prepare('INSERT INTO personal_key VALUES (?, ?, ?, ?, NULL)');
+  const erase = db.prepare(
+    `INSERT INTO personal_key VALUES (?1, '', NULL, ?2, ?2) ON CONFLICT (id) DO UPDATE
+     SET wrapped = NULL, erased_at = ?2 WHERE erased_at IS NULL`,
+  );
+  const pageAfter = db.prepare(
+    `SELECT id, kek, wrapped FROM personal_key WHERE id > ? ORDER BY id LIMIT ${REWRAP_ROWS}`,
+  );
+  // One that was erased meanwhile stays erased.
+  const change = db.prepare(
+    'UPDATE personal_key SET kek = ?, wrapped = ? WHERE id = ? AND wrapped IS NOT NULL',
+  );
+  const saveCheckpoint = db.prepare('INSERT OR REPLACE INTO checkpoint VALUES (1, ?)');
+  const moveAll = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)');
   const leaveNothingBehind = (): void => {
-    if (!emptyWal(db)) throw new Error(`${file}-wal is in use, and may still hold erased keys`);
+    if (moveAll.get()?.busy !== 0)
+      throw new Error(`${file}-wal is in use, and may still hold erased keys`);
   };
   return {
     make: (count: number) => {
@@ -66,7 +58,6 @@ const open = async ({ file, secrets }: KeysFile) => {
       const page = pageAfter.all(after) as KeyRow[];
       const { rows, done } = rewrapRows(masterKeys, page);
       inTransaction(db, () => {
-        // One that was erased meanwhile stays erased.
         for (const { id, kek, wrapped } of rows) change.run(kek, wrapped, id);
       });
       if (done.last === undefined) leaveNothingBehind();

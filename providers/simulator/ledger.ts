@@ -14,6 +14,7 @@ import {
   inTransaction,
   lastBefore,
   openLedgerFile,
+  orClose,
   versionOf,
 } from '../../shared/runtime/sqlite.ts';
 import type { LedgerEntry } from '../port.ts';
@@ -127,7 +128,7 @@ const recordedOf = (row: Row): Recorded =>
 const openDatabase = (file: string, durability: Durability): DatabaseSync => {
   ensurePrivateFile(file);
   const db = openLedgerFile(file, durability);
-  try {
+  return orClose(db, () => {
     const version = versionOf(db);
     if (version === 0) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
     else if (version === 1) db.exec(`BEGIN IMMEDIATE; ${FROM_VERSION_1} COMMIT`);
@@ -135,10 +136,7 @@ const openDatabase = (file: string, durability: Durability): DatabaseSync => {
     db.exec(AUTHENTICATIONS);
     if (db.prepare(HAS_TIMES).get() === undefined) db.exec(TIMES);
     return db;
-  } catch (error) {
-    db.close();
-    throw error;
-  }
+  });
 };
 
 const listIn = (db: DatabaseSync) => {

@@ -11,18 +11,23 @@ const NORMAL = 'PRAGMA synchronous = NORMAL;';
 // 16 MB of pages: with more, a read of any payment costs the same, since the system keeps them too.
 const READ_MODELS_CACHE = 'PRAGMA cache_size = -16384;';
 
+/** Closes it where `use` throws. */
+export const orClose = <T>(db: DatabaseSync, use: () => T): T => {
+  try {
+    return use();
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+};
+
 /** Throws SQLite's errors. */
 const opens =
   (settings: string, options: DatabaseSyncOptions = {}) =>
   (file: string): DatabaseSync => {
     const db = new DatabaseSync(file, { timeout: LOCK_MS_MAX, ...options });
-    try {
-      db.exec(settings);
-      return db;
-    } catch (error) {
-      db.close();
-      throw error;
-    }
+    orClose(db, () => db.exec(settings));
+    return db;
   };
 
 /** The worker moves its write-ahead log (worker.ts). Without recursive triggers REPLACE deletes past them. */
@@ -60,18 +65,6 @@ export const openKeysFile = opens(
 export const openKeysToRead = opens(CAREFUL, { readOnly: true });
 
 /** Throws what `work` throws, and SQLite's errors; nothing is written then. */
-export const inTransaction = <T>(db: DatabaseSync, work: () => T): T => {
-  db.exec('BEGIN IMMEDIATE');
-  try {
-    const done = work();
-    db.exec('COMMIT');
-    return done;
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK');
-    throw error;
-  }
-};
-
 /** `FULL`: on the disk before the response; `NORMAL`: with the operating system. */
 export type Durability = 'FULL' | 'NORMAL';
 
@@ -121,10 +114,6 @@ export const movePages = (db: DatabaseSync): void => db.exec('PRAGMA wal_checkpo
 /** All pages, before the file is closed; waits for no reader. */
 export const moveAllPages = (db: DatabaseSync): void =>
   db.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)');
-
-/** Leaves no page in the write-ahead log, and waits for its readers. False where one stays. */
-export const emptyWal = (db: DatabaseSync): boolean =>
-  db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 0;
 
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;

@@ -13,6 +13,7 @@ import {
   moveAllPages,
   openReadModelsFile,
   openReadModelsToRead,
+  orClose,
   versionOf,
 } from '../../runtime/sqlite.ts';
 import { createRowCheck, type RowCheck } from '../document-row.ts';
@@ -67,7 +68,7 @@ const connect = ({
 }: SqliteReadModelsOptions): FileConnection => {
   ensurePrivateFile(file);
   const db = openReadModelsFile(file, checkpointInCommitAtPages);
-  try {
+  return orClose(db, () => {
     const rowCheck = createRowCheck(secrets);
     makeTables(db, rowCheck);
     const statements = prepare(db);
@@ -75,21 +76,14 @@ const connect = ({
     const anyParked = statements.parked.get('', '', 1) !== undefined;
     statements.checkpoint.get();
     return { ...statements, db, rowCheck, anyParked };
-  } catch (error) {
-    db.close();
-    throw error;
-  }
+  });
 };
 
 /** Throws SQLite's errors, at a write as well. */
 export const connectToRead = ({ file, secrets }: ReadModelsFile): FileConnection => {
   const db = openReadModelsToRead(file);
-  try {
-    return { ...prepare(db), db, rowCheck: createRowCheck(secrets), anyParked: true };
-  } catch (error) {
-    db.close();
-    throw error;
-  }
+  const rowCheck = createRowCheck(secrets);
+  return orClose(db, () => ({ ...prepare(db), db, rowCheck, anyParked: true }));
 };
 
 /** The `-wal` and `-shm` next to a file. */
