@@ -98,7 +98,7 @@ const openKeys = async ({ data }: Options): Promise<KeyStore> => {
   return openKeyStore({ config: { mongoUrl, personalData }, fileOf, ownKek, takes: false });
 };
 
-const REPORT_EVERY_PAGES = 20;
+const REPORT_EVERY_PAGES = 200;
 
 const rewrapAll = async (keys: KeyStore) => {
   const done = { rewrapped: 0, unreadable: 0 };

@@ -33,6 +33,14 @@ export const mongoKeys = (url: string, masterKeys: MasterKeys): StoredKeys => {
   const checkpoints = db.collection<{ _id: string; text: string }>('personal_keys_checkpoint');
   const first = (filter: object, order: 1 | -1, limit: number) =>
     read(() => keys.find(filter, quick).sort({ _id: order }).limit(limit).toArray());
+  const find = async (ids: readonly string[]) => {
+    const stored = await read(() => keys.find({ _id: { $in: [...ids] } }, quick).toArray());
+    return new Map(stored.map((one) => [one._id, rowOf(one)]));
+  };
+  const unerased = async (ids: readonly string[]): Promise<string[]> => {
+    const rows = await find(ids);
+    return ids.filter((id) => rows.get(id)?.wrapped !== null);
+  };
   return {
     make: async (count) => {
       const made = Array.from({ length: count }, () => newRow(masterKeys));
@@ -44,24 +52,22 @@ export const mongoKeys = (url: string, masterKeys: MasterKeys): StoredKeys => {
       return made.map(({ own }) => own);
     },
     read: async (ids) => {
-      const stored = await read(() => keys.find({ _id: { $in: [...ids] } }, quick).toArray());
-      const rows = new Map(stored.map((one) => [one._id, rowOf(one)]));
+      const rows = await find(ids);
       return new Map(ids.map((id) => [id, foundKeyOf(masterKeys, rows.get(id))]));
     },
     erase: async (ids) => {
-      if (ids.length === 0) return;
       const at = new Date().toISOString();
-      const update = {
-        $set: { wrapped: null, erasedAt: at },
-        $setOnInsert: { kek: '', madeAt: at },
-      };
-      const writes = ids.map((_id) => ({
-        updateOne: { filter: { _id, erasedAt: null }, update, upsert: true },
-      }));
-      await write(() => keys.bulkWrite(writes, { ordered: false })).catch((error: unknown) => {
-        // An erased one fits no filter, and its insert meets its tombstone.
-        if (!isDuplicate(error)) throw error;
-      });
+      const $set = { wrapped: null, erasedAt: at };
+      const update = { $set, $setOnInsert: { kek: '', madeAt: at } };
+      for (let left = await unerased(ids); left.length > 0; left = await unerased(left)) {
+        const writes = left.map((_id) => ({
+          updateOne: { filter: { _id, erasedAt: null }, update, upsert: true },
+        }));
+        await write(() => keys.bulkWrite(writes, { ordered: false })).catch((error: unknown) => {
+          // The insert of one that is erased meanwhile meets its tombstone; a server may leave out the others.
+          if (!isDuplicate(error)) throw error;
+        });
+      }
     },
     rewrap: async (after) => {
       const page = await first({ _id: { $gt: after } }, 1, REWRAP_ROWS);

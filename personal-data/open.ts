@@ -36,10 +36,12 @@ export const openKeyStore = async (options: KeyStoreOptions): Promise<KeyStore> 
     mongoUrl === undefined
       ? await sqliteKeys({ file: options.fileOf(KEYS_FILE), secrets: [kek, previousKek] })
       : (await import('./mongodb.ts')).mongoKeys(mongoUrl, masterKeys);
+  let checked = false;
   const requireMasterKey = async (): Promise<void> => {
     // A rotation goes from the first to the last: where it was broken off, the last has the earlier one.
     const isKnown = (kek: string): boolean => masterKeys.some(({ id }) => id === kek);
-    if (!(await ends()).every(isKnown)) throw new MasterKeyRefused(OTHER_MASTER_KEY);
+    checked ||= (await ends()).every(isKnown);
+    if (!checked) throw new MasterKeyRefused(OTHER_MASTER_KEY);
   };
   await requireMasterKey().catch(async (error: unknown) => {
     if (mongoUrl !== undefined && !(error instanceof MasterKeyRefused)) return;
