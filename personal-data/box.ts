@@ -57,11 +57,10 @@ export const decrypt = (key: KeyObject, aad: string, bytes: Uint8Array): Buffer 
   return Buffer.concat([plain, cipher.final()]);
 };
 
-const idOf = (bytes: Buffer): string =>
-  hash('sha256', `payments/personal-key/1:${bytes.toString('base64url')}`, 'base64url').slice(
-    0,
-    ID_LENGTH,
-  );
+const idOf = (bytes: Buffer): string => {
+  const text = `payments/personal-key/1:${bytes.toString('base64url')}`;
+  return hash('sha256', text, 'base64url').slice(0, ID_LENGTH);
+};
 
 /** `bytes`: its raw form, to be wrapped. */
 export const newPersonalKey = (): PersonalKey & { bytes: Buffer } => {

@@ -60,9 +60,8 @@ export const rewrapRows = (masterKeys: MasterKeys, page: readonly KeyRow[]) => {
   const earlier = page.filter((row) => row.wrapped !== null && row.kek !== kek);
   const rows = earlier.flatMap((row) => {
     const key = foundKeyOf(masterKeys, row);
-    return typeof key === 'string'
-      ? []
-      : [{ id: row.id, before: row.kek, kek, wrapped: wrap(key.export(), row.id) }];
+    if (typeof key === 'string') return [];
+    return [{ id: row.id, kek, wrapped: wrap(key.export(), row.id) }];
   });
   const last = page.length < REWRAP_ROWS ? undefined : page.at(-1)?.id;
   return { rows, done: { last, rewrapped: rows.length, unreadable: earlier.length - rows.length } };

@@ -72,10 +72,10 @@ export const mongoKeys = (url: string, masterKeys: MasterKeys): StoredKeys => {
     rewrap: async (after) => {
       const page = await first({ _id: { $gt: after } }, 1, REWRAP_ROWS);
       const { rows, done } = rewrapRows(masterKeys, page.map(rowOf));
-      const writes = rows.map(({ id: _id, before, kek, wrapped }) => ({
+      const writes = rows.map(({ id: _id, kek, wrapped }) => ({
         updateOne: {
           // One that was erased meanwhile stays erased.
-          filter: { _id, kek: before, erasedAt: null },
+          filter: { _id, erasedAt: null },
           update: { $set: { kek, wrapped: wrapped.toString('base64url') } },
         },
       }));

@@ -4,6 +4,7 @@ import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from 
 import { link, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { orClose } from './sqlite.ts';
 
 const PRIVATE = 0o600;
 
@@ -88,13 +89,8 @@ const SQLITE_BUSY = 5;
 export const isLockHeld = (error: unknown): boolean => Object(error).errcode === SQLITE_BUSY;
 
 const lockBy = (lock: DatabaseSync, sql: string): FileLock => {
-  try {
-    lock.exec(sql);
-    return { release: () => lock.close() };
-  } catch (error) {
-    lock.close();
-    throw error;
-  }
+  orClose(lock, () => lock.exec(sql));
+  return { release: () => lock.close() };
 };
 
 /** Does not wait. Throws an error that isLockHeld recognises, or the file system's. */

@@ -7,7 +7,7 @@ import type { KeyStore, PersonalKey } from '../../personal-data/port.ts';
 import { type Driver, describeDriver } from '../support/describe-driver.ts';
 
 /** As a row is stored, without its id. */
-type StoredRow = { kek: string; wrapped: unknown };
+type StoredRow = { kek: string; wrapped: unknown; erasedAt?: string | null };
 export type KeysPlace = {
   mongoUrl?: string;
   fileOf(name: string): string;
@@ -89,6 +89,7 @@ export const describeKeyStore = (driver: KeyStoreDriver): void =>
       expect(live?.key.equals(found.get(ids[0] ?? '') as KeyObject)).toBe(true);
       expect([...found.values()].slice(1)).toEqual(['erased', 'missing']);
       expect(await keys.read([])).toEqual(new Map());
+      expect(await at.rows.get(`${gone?.id}`)).toMatchObject({ erasedAt: expect.any(String) });
     });
 
     test('erasing may be repeated, by two at once, and for a key that is not stored', async () => {

@@ -13,7 +13,9 @@ describeKeyStore({
     const client = new MongoClient(url);
     const keys = client
       .db()
-      .collection<{ _id: string; kek: string; wrapped: unknown }>('personal_keys');
+      .collection<{ _id: string; kek: string; wrapped: unknown; erasedAt?: string | null }>(
+        'personal_keys',
+      );
     return {
       mongoUrl: url,
       fileOf: (name) => {
@@ -23,7 +25,8 @@ describeKeyStore({
         get: async (_id) => {
           const row = await keys.findOne({ _id });
           if (row === null) throw new Error(`no row ${_id}`);
-          return { kek: row.kek, wrapped: row.wrapped };
+          const { kek, wrapped, erasedAt = null } = row;
+          return { kek, wrapped, erasedAt };
         },
         set: async (_id, row) => void (await keys.updateOne({ _id }, { $set: row })),
         add: async (_id, row) => void (await keys.insertOne({ _id, ...row })),

@@ -22,8 +22,11 @@ const placeIn = (folder: string, remove: () => void): KeysPlace => {
     fileOf: (name) => join(folder, name),
     rows: {
       get: async (id) => {
-        const [row] = await run('SELECT kek, wrapped FROM personal_key WHERE id = ?', id);
-        return row as { kek: string; wrapped: unknown };
+        const [row] = await run(
+          'SELECT kek, wrapped, erased_at AS erasedAt FROM personal_key WHERE id = ?',
+          id,
+        );
+        return row as Awaited<ReturnType<KeysPlace['rows']['get']>>;
       },
       set: async (id, { kek, wrapped }) => {
         await run('UPDATE personal_key SET kek = ?, wrapped = ? WHERE id = ?', kek, wrapped, id);
