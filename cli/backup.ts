@@ -21,13 +21,12 @@ import type { Command } from 'commander';
 import type { AuditVerification } from '../audit/contract.ts';
 import { headFileOf } from '../audit/seals/key.ts';
 import { isOwn } from '../embedded/data-folder.ts';
-import { KEYS_FILE, MASTER_KEY_FILE } from '../personal-data/open.ts';
+import { KEYS_FILE, LAST_KEY_BACKUP, MASTER_KEY_FILE } from '../personal-data/open.ts';
 import { describeBreak } from '../shared/event-store/chain.ts';
 import { copyRows } from '../shared/event-store/sqlite/database.ts';
 import { isDiskFull, reasonOf } from '../shared/runtime/error-text.ts';
 import {
   LAST_BACKUP,
-  LAST_KEY_BACKUP,
   makeDataDir,
   replacePrivateFile,
   SERVICE_LOCK,

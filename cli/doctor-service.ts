@@ -4,17 +4,12 @@ import { dirname, join } from 'node:path';
 import type { AttentionItem } from '../command-api/back-office/attention/contract.ts';
 import type { ServiceSettings } from '../command-api/back-office/by-hand/contract.ts';
 import { waysBackLost } from '../embedded/data-folder.ts';
-import { KEYS_FILE } from '../personal-data/open.ts';
+import { KEYS_FILE, LAST_KEY_BACKUP } from '../personal-data/open.ts';
 import type { ProjectorStatus } from '../projector/compose.ts';
 import type { Config, EffectiveSetting } from '../shared/runtime/config.ts';
 import { onError, orElse } from '../shared/runtime/error-text.ts';
 import { loadConfig } from '../shared/runtime/load-config.ts';
-import {
-  isFileLocked,
-  LAST_KEY_BACKUP,
-  lastBackupOf,
-  SERVICE_LOCK,
-} from '../shared/runtime/private-files.ts';
+import { isFileLocked, lastBackupOf, SERVICE_LOCK } from '../shared/runtime/private-files.ts';
 import { shownSetting, withoutSecrets } from '../shared/runtime/settings/effective.ts';
 import { SECRET_SETTINGS, settings } from '../shared/runtime/settings/table.ts';
 import type { RelayState, RelayStatus } from '../topics/status.ts';

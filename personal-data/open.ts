@@ -7,6 +7,8 @@ import { sqliteKeys } from './sqlite/keys.ts';
 /** Both in the data folder; a backup of it has neither. */
 export const KEYS_FILE = 'keys.sqlite';
 export const MASTER_KEY_FILE = 'personal.kek';
+/** As LAST_BACKUP, of the keys alone. */
+export const LAST_KEY_BACKUP = 'backup.keys';
 
 /** `message` is one line for the operator. */
 export class MasterKeyRefused extends Error {

@@ -57,9 +57,6 @@ export class DataFolderRefused extends Error {
 /** Written by each backup of the folder; its time is the backup's. */
 export const LAST_BACKUP = 'backup.last';
 
-/** Likewise, of the keys of personal data. */
-export const LAST_KEY_BACKUP = 'backup.keys';
-
 export const lastBackupOf = (folder: string, noted = LAST_BACKUP): Date | undefined =>
   statSync(join(folder, noted), { throwIfNoEntry: false })?.mtime;
 
