@@ -26,12 +26,16 @@ const PARAMETERS_MAX = 1000;
 /** These come first, because the text may be cut at its end. */
 const FIRST = ['paymentId', 'q', 'merchant'];
 const VALUE_MAX = 200;
+const EMAIL = /[^\s@]{1,64}@[^\s@]+/g;
 const rankOf = ([name]: [string, string]): number => (FIRST.includes(name) ? 0 : 1);
 
 const parametersOf = (requested: object): { parameters?: string } => {
   const entries = Object.entries(requested)
     .filter((entry): entry is [string, string] => typeof entry[1] === 'string')
-    .map(([name, value]): [string, string] => [name, withoutLongNumbers(value).slice(0, VALUE_MAX)])
+    .map(([name, value]): [string, string] => [
+      name,
+      withoutLongNumbers(value).replace(EMAIL, '…@…').slice(0, VALUE_MAX),
+    ])
     .sort((a, b) => rankOf(a) - rankOf(b));
   const parameters = new URLSearchParams(entries).toString().slice(0, PARAMETERS_MAX);
   return parameters === '' ? {} : { parameters };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { EVENT_STREAM, NDJSON, type Streams } from '../shared/http/server/streams.ts';
+import type { OpenText } from '../shared/payment/state.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { Recorder } from './access-recorder.ts';
 import type { NamedBreaks } from './breaks.ts';
@@ -12,6 +13,7 @@ export type AuditDeps = {
   readModels: Pick<ReadModelsReader, 'search' | 'getAny' | 'idsAfter' | 'inspect' | 'parked'>;
   record: Recorder;
   merchants: MerchantLookup;
+  openText: OpenText;
   streams: Streams;
   /** `MAX_OPERATIONS_PER_PAYMENT` (gaps §18). */
   operationsMax: number;

@@ -56,6 +56,13 @@ const LATER: Partial<Record<PaymentEventType, (data: Data) => string[]>> = {
   PaymentDisputed: ({ disputeId, reason }) => [
     `the cardholder disputes it: ${reason}, dispute ${disputeId}; nothing is refunded while it is open`,
   ],
+  PaymentErasureRequested: ({ reason, ticket, requestedBy }) => [
+    `${requestedBy} requests that names and addresses are erased: ${reason}, ${ticket}`,
+  ],
+  PaymentErasureHeld: ({ ticket }) => [`nothing is erased while this holds: ${ticket}`],
+  PaymentPersonalDataErased: ({ reason, ticket, requestedBy, keys }) => [
+    `names, addresses and free texts erased for good: ${reason}, ${ticket}, requested by ${requestedBy}; keys of boxes: ${Object(keys).length}`,
+  ],
   PaymentDisputeClosed: ({ disputeId, status }) => [
     `dispute ${disputeId} was ${status === 'WON' ? 'won: the money stays' : 'lost: the money is gone'}`,
   ],
@@ -67,7 +74,10 @@ export const whyOf = ({ type, data }: Pick<AuditEvent, 'type' | 'data'>): string
   const words = later?.(data) ?? [
     ...failureIn(data),
     ...outcomeOf(data),
-    ...given(data.reason, (text) => `reason: ${text}`),
+    ...given(
+      typeof data.reason === 'string' ? data.reason : undefined,
+      (text) => `reason: ${text}`,
+    ),
     ...given(data.resolution, byHand),
   ];
   return words.join('; ');

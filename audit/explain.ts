@@ -161,8 +161,8 @@ const permissionOf = (
 ): Pick<AuditExplanation, 'allowed' | 'amount' | 'code' | 'details' | 'forbiddenBy'> => {
   switch (decision.kind) {
     case 'events': {
-      const [requested] = decision.events;
-      const amount = requested === undefined ? {} : { amount: requested.data.amount };
+      const { data } = decision.events[0] ?? {};
+      const amount = data !== undefined && 'amount' in data ? { amount: data.amount } : {};
       return { allowed: true, ...amount, details: [], forbiddenBy: [] };
     }
     case 'unresolved': {

@@ -1,7 +1,7 @@
 /** One payment's events, verified as they are read; unreadable and broken ones are included. */
 import type { FastifyReply } from 'fastify';
 import { breakAt, formsLeft, verifyStream } from '../shared/event-store/chain.ts';
-import { allReadable, decode } from '../shared/event-store/codec.ts';
+import { allReadable, decode, isReadable } from '../shared/event-store/codec.ts';
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
 import {
   asPaymentEvent,
@@ -11,9 +11,12 @@ import {
 import type { LogEvent, RecordedEvent, StoredForm } from '../shared/event-store/port.ts';
 import { onlyOf, type Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';
-import { paymentOf, streamOf } from '../shared/payment/events.ts';
+import { isPaymentEvent, paymentOf, streamOf } from '../shared/payment/events.ts';
+import type { PersonalGroup } from '../shared/payment/fields.ts';
 import { project } from '../shared/payment/fold.ts';
-import type { PaymentReadModel } from '../shared/payment/state.ts';
+import { type OpenedText, putBack } from '../shared/payment/response.ts';
+import type { OpenText, PaymentReadModel } from '../shared/payment/state.ts';
+import { isIntent } from '../shared/payment/transitions.ts';
 import { onError, orElse, reasonOf } from '../shared/runtime/error-text.ts';
 import { mapInSlices } from '../shared/runtime/scheduling.ts';
 import type { Access } from './access-recorder.ts';
@@ -139,8 +142,57 @@ const amountsOf = ({ event: { data } }: RecordedEvent, readModel: PaymentReadMod
   return { ...own, authorizedAmount, capturedAmount, refundedAmount, refundableAmount };
 };
 
+/** What the texts of a person in an event are shown as. */
+export type Texts = (event: RecordedEvent['event']) => OpenedText<never> | { text: unknown };
+
+/** Without a key: what version 1 stored in the clear. */
+export const unopened: Texts = ({ data }) => {
+  const stored = 'personal' in data ? data.personal : 'identity' in data && Object(data).reason;
+  return stored?.clear === undefined ? { sealed: true } : { text: stored.clear };
+};
+
+/** Opened where `isPersonal`; that they are erased is shown to all. */
+export const shownTexts = async (
+  openText: OpenText,
+  { events, paymentId }: Pick<History, 'events'> & { paymentId: string },
+  isPersonal: boolean,
+): Promise<Texts> => {
+  const all = events.filter(isReadable);
+  const erased = all.find(({ event }) => event.type === 'PaymentPersonalDataErased');
+  const kept: OpenedText<never> = erased
+    ? { erased: true, erasedAt: erased.time }
+    : { sealed: true };
+  const opened = new Map<RecordedEvent['event'], ReturnType<Texts>>();
+  for (const { event } of isPersonal && !erased ? all : []) {
+    if (!isPaymentEvent(event) || !isIntent(event)) continue;
+    const { type, data } = event;
+    const [field, stored] =
+      type === 'PaymentCreated' ? ['personal', data.personal] : ['reason', data.reason];
+    if (stored) opened.set(event, await openText<unknown>(stored, { paymentId, type, field }));
+  }
+  return (event) => {
+    const without = unopened(event);
+    return 'text' in without ? without : (opened.get(event) ?? kept);
+  };
+};
+
+const inOrder = <T extends object>(object: T): T =>
+  Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1))) as T;
+
 /** The address of a webhook endpoint may hold a password of its merchant among its parameters. */
-const shownData = ({ data }: RecordedEvent['event']): AuditEvent['data'] => {
+const shownData = (event: RecordedEvent['event'], texts: Texts): AuditEvent['data'] => {
+  const { type, data } = event;
+  if (type === 'PaymentCreated') {
+    const opened = texts(event) as OpenedText<PersonalGroup>;
+    if (!('text' in opened)) return { ...data, personal: opened };
+    const { personal: _sealed, ...open } = data;
+    const { card, details } = putBack(data, opened);
+    return { ...open, card, details: inOrder(details) };
+  }
+  if (isPaymentEvent(event) && isIntent(event) && 'reason' in data) {
+    const opened = texts(event);
+    return { ...data, reason: 'text' in opened ? opened.text : opened };
+  }
   if (!('url' in data) || data.url === undefined) return data;
   const url = data.url.replace(/(?<=[?&][^=&#]*=)[^&#]*/g, '***');
   return { ...data, url };
@@ -150,6 +202,7 @@ const shownData = ({ data }: RecordedEvent['event']): AuditEvent['data'] => {
 export const auditEvent = (
   recorded: LogEvent,
   readModel?: PaymentReadModel,
+  texts = unopened,
 ): AuditEvent | AuditUnreadableEvent => {
   const { position, stream, revision } = recorded;
   const paymentId = paymentOf(stream);
@@ -157,7 +210,7 @@ export const auditEvent = (
   if ('unreadable' in recorded) return { ...place, unreadable: recorded.unreadable };
   const { id, time, event, context, schemaVersion, hash, previousHash } = recorded;
   const amounts = amountsOf(recorded, readModel);
-  const data = shownData(event);
+  const data = shownData(event, texts);
   const why = whyOf({ type: event.type, data });
   const { actor, requestId, correlationId, causationId } = context;
   return {
@@ -186,13 +239,14 @@ const next = (readModel: PaymentReadModel | undefined, event: LogEvent) =>
 
 export const timelineOf = (
   events: readonly LogEvent[],
+  texts: Texts,
   broken?: AuditBreak,
 ): (AuditEvent | AuditUnreadableEvent)[] => {
   let readModel: PaymentReadModel | undefined;
   const brokenAt = provenCount(events, broken);
   return events.map((event, at) => {
     readModel = at < brokenAt ? next(readModel, event) : undefined;
-    const shown = auditEvent(event, readModel);
+    const shown = auditEvent(event, readModel, texts);
     return at === brokenAt && broken !== undefined ? { ...shown, broken: broken.reason } : shown;
   });
 };

@@ -39,14 +39,15 @@ type LiveDeps = Pick<AuditDeps, 'store' | 'streams' | 'merchants'> & {
   readModels: MerchantDocuments;
 };
 
-type Requested<A extends Pick<PastArgs, 'only'>> = {
+type Requested<A extends Pick<PastArgs, 'only'>, C = object> = {
   principal: Principal;
   from: string | undefined;
   lastId: string | undefined;
   /** Before all events. */
   begin?: string;
   /** Gives the texts of past events, as `textOf` does. */
-  past: LogJob<A & PastArgs, string, void, MerchantDocuments>;
+  past: LogJob<A & PastArgs, string, void, MerchantDocuments & C>;
+  calls: C;
   args: A;
   /** Empty for an event that is not shown. */
   textOf(event: LogEvent): string | Promise<string>;
@@ -79,10 +80,10 @@ async function* liveTexts(
 }
 
 /** Rejects a place that the log does not have. The place in `streams` has been taken. */
-export const sendLive = async <A extends Pick<PastArgs, 'only'>>(
+export const sendLive = async <A extends Pick<PastArgs, 'only'>, C extends object>(
   deps: LiveDeps,
   reply: FastifyReply,
-  requested: Requested<A>,
+  requested: Requested<A, C>,
 ): Promise<FastifyReply> => {
   const { store } = deps;
   const { from = 'start', lastId, begin = RETRY, past } = requested;
@@ -104,7 +105,7 @@ export const sendLive = async <A extends Pick<PastArgs, 'only'>>(
     yield begin;
     if (end !== null && after !== end) {
       const args = { ...requested.args, after, end };
-      const calls = { getAny: deps.readModels.getAny };
+      const calls = { getAny: deps.readModels.getAny, ...requested.calls };
       yield* scanLog(store, past, args, { calls, signal });
     }
     leave();

@@ -126,7 +126,15 @@ export const AUDIT_LOG_ROUTES = {
       const parameters = { from: lastId ?? from };
       await deps.record(reply.request, { action: 'STREAM', parameters });
       const args = { only: onlyOf(principal) };
-      const requested = { principal, from, lastId, past: pastEvents, args, textOf: eventText };
+      const requested = {
+        principal,
+        from,
+        lastId,
+        past: pastEvents,
+        calls: {},
+        args,
+        textOf: eventText,
+      };
       return sendLive(deps, reply, requested);
     },
   }),

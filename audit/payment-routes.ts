@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
-import { onlyOf } from '../shared/http/auth/principal.ts';
+import { onlyOf, type Principal } from '../shared/http/auth/principal.ts';
+import { mayUse } from '../shared/http/auth/tokens.ts';
 import { type CursorPlace, cursorOf, placeAfter } from '../shared/http/cursor.ts';
 import { reject } from '../shared/http/errors.ts';
 import { NoParameters } from '../shared/http/fields.ts';
@@ -22,7 +23,7 @@ import {
 import { type AuditDeps, asLines } from './deps.ts';
 import { explain, explainBroken } from './explain.ts';
 import { exportOfPayment, sendExport } from './export.ts';
-import { findHistory, foldProven, timelineOf } from './history.ts';
+import { findHistory, foldProven, shownTexts, timelineOf } from './history.ts';
 import { rejectBusy } from './live.ts';
 import {
   ExplainParameters,
@@ -60,6 +61,13 @@ const searchPage = async (
 const rejectMoment = (reply: FastifyReply, { none, detail }: NoState): FastifyReply =>
   reject(reply, none === 'not yet' ? 'PAYMENT_NOT_FOUND' : 'INVALID_REQUEST', [detail]);
 
+/** Names and addresses are opened for the scope `audit:personal`. */
+const textsFor = (
+  { openText }: Pick<AuditDeps, 'openText'>,
+  found: Parameters<typeof shownTexts>[1],
+  { principal }: { principal: Principal },
+) => shownTexts(openText, found, mayUse(principal, 'audit:personal'));
+
 const paymentId = 'INVALID_PAYMENT_ID' as const;
 
 const route = routeWith<AuditDeps>();
@@ -92,7 +100,7 @@ export const AUDIT_PAYMENT_ROUTES = {
         return sendJson(reply, {
           paymentId: found.paymentId,
           merchantId,
-          events: timelineOf(events, broken),
+          events: timelineOf(events, await textsFor(deps, found, input), broken),
           broken,
         });
       return sendExport(deps, await exportOfPayment(deps, found), reply);
@@ -105,7 +113,8 @@ export const AUDIT_PAYMENT_ROUTES = {
       const found = await findHistory(deps, input, reply, 'STATE');
       if (found === undefined) return reply;
       const { merchantId, broken } = found;
-      const state = foldProven(found, (events) => stateOf(events, input.query, broken));
+      const texts = await textsFor(deps, found, input);
+      const state = foldProven(found, (events) => stateOf(events, input.query, texts, broken));
       if (!('none' in state)) return sendJson(reply, state);
       if (state.none === 'broken')
         return sendJson(reply, { paymentId: found.paymentId, merchantId, broken });

@@ -2,11 +2,12 @@
 import type { z } from 'zod';
 import { describeBreak } from '../shared/event-store/chain.ts';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
+import type { PersonalGroup } from '../shared/payment/fields.ts';
 import { foldReadModel } from '../shared/payment/fold.ts';
-import { responseOf } from '../shared/payment/response.ts';
+import { type OpenedText, responseOf } from '../shared/payment/response.ts';
 import type { PaymentReadModel } from '../shared/payment/state.ts';
 import type { AuditBreak, AuditDifference, AuditState } from './contract.ts';
-import { auditEvent } from './history.ts';
+import { auditEvent, type Texts } from './history.ts';
 import type { StateParameters } from './parameters.ts';
 
 type Requested = z.output<typeof StateParameters>;
@@ -67,6 +68,7 @@ export const eventsUntil = (
 export const stateOf = (
   events: readonly RecordedPaymentEvent[],
   requested: Requested,
+  texts: Texts,
   broken?: AuditBreak,
 ): State | NoState => {
   const until = eventsUntil(events, requested, broken);
@@ -75,15 +77,16 @@ export const stateOf = (
   const { revision } = event;
   const was = foldReadModel(until) as PaymentReadModel;
   const now = foldReadModel(events) as PaymentReadModel;
-  const payment = responseOf(was);
+  const opened = texts((events[0] as RecordedPaymentEvent).event) as OpenedText<PersonalGroup>;
+  const payment = responseOf(was, opened);
   return {
     paymentId: was.paymentId,
     merchantId: was.merchantId,
     revision,
-    event: auditEvent(event, was),
+    event: auditEvent(event, was, texts),
     payment,
     now: { revision: now.revision },
-    differences: differencesOf(payment, responseOf(now)),
+    differences: differencesOf(payment, responseOf(now, opened)),
     broken,
   };
 };

@@ -1,7 +1,7 @@
 /** One payment's events from an export, without a service (ADR-0059). */
 import type { AuditBreak, AuditNoState, AuditTimeline } from '../audit/contract.ts';
 import { type ExportLine, expectedChain } from '../audit/export-lines.ts';
-import { foldProven, streamBreak, timelineOf } from '../audit/history.ts';
+import { foldProven, streamBreak, timelineOf, unopened } from '../audit/history.ts';
 import type { Manifest } from '../audit/manifest.ts';
 import { StateParameters } from '../audit/parameters.ts';
 import { type State, stateOf } from '../audit/state.ts';
@@ -98,7 +98,7 @@ export const openFileSource = async (
       unproven &&
       `${file} is not as it was exported, so it is not proven what the payment was: ${unproven}; next: payments verify --file ${file}`,
     timeline: async () => ({
-      events: timelineOf(events, broken),
+      events: timelineOf(events, unopened, broken),
       ...(broken === undefined ? {} : { broken }),
     }),
     state: async (at) => {
@@ -109,7 +109,7 @@ export const openFileSource = async (
       const parameters = StateParameters.safeParse(at);
       if (!parameters.success) throw new CommandFailed('--at must be a revision or a time', 2);
       const state = foldProven({ events, broken }, (proven) =>
-        stateOf(proven, parameters.data, broken),
+        stateOf(proven, parameters.data, unopened, broken),
       );
       if (!('none' in state)) return state;
       throw new CommandFailed(state.detail, state.none === 'broken' ? 3 : 1);

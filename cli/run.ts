@@ -23,6 +23,7 @@ const VERBS: Readonly<Record<string, Readonly<Record<string, () => Promise<Comma
     attention: async () => (await import('./attention.ts')).attentionCommand(),
     unresolved: async () => (await import('./unresolved.ts')).unresolvedCommand(),
     resolve: async () => (await import('./unresolved.ts')).resolveCommand(),
+    erase: async () => (await import('./erase.ts')).eraseCommand(),
     parked: async () => (await import('./parked.ts')).parkedCommand(),
     projections: async () => (await import('./projections.ts')).projectionsCommand(),
     topics: async () => (await import('./topics.ts')).topicsCommand(),

@@ -172,6 +172,7 @@ const appOver = (folder: string, store: EventStore, merchant: string, sealingKey
   registerAuditApi(app, trusting(merchant), {
     ...audited,
     operationsMax: readSettings().maxOperationsPerPayment,
+    openText: async () => ({ sealed: true }),
     sealingKey,
   });
   // Unsigned: anyone can make a folder.

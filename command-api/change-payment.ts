@@ -1,4 +1,5 @@
 /** Capture, void and refund in the payment's turn: new ones (repeats.ts) go to operate.ts (gaps §5 to §8). */
+import { sealText } from '../personal-data/sealing.ts';
 import { decide } from '../shared/payment/decide.ts';
 import { authorizationOf } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
@@ -15,7 +16,13 @@ export const changePayment = (deps: CommandDeps, sent: SentChange): Promise<Comm
   return deps.queues.run(sent.change.paymentId, () => respondOrBegin(deps, sent, find, begin));
 };
 
-/** Undefined if another request was faster. */
+const INTENTS_OF = {
+  capture: 'PaymentCaptureRequested',
+  void: 'PaymentVoidRequested',
+  refund: 'PaymentRefundRequested',
+} as const;
+
+/** Undefined if another request was faster. Throws KeysUnavailable. */
 const changeAnew = async (
   deps: CommandDeps,
   { sender, change, key, request, budget, reach }: SentChange,
@@ -28,7 +35,10 @@ const changeAnew = async (
     key === undefined
       ? newOperationId()
       : identities.operationIdOf(sender.merchantId, kind, paymentId, key, attempt);
-  const command = { kind, operationId, amount, reason, ...request, operationsMax, providers };
+  const place = { paymentId, type: INTENTS_OF[kind], field: 'reason' } as const;
+  const sealed = reason && (await sealText(deps.keys, place, reason, budget.leftMs()));
+  const intended = { kind, operationId, amount, reason: sealed || undefined };
+  const command = { ...intended, ...request, operationsMax, providers };
   if (freed !== undefined) {
     // A change that the rules refuse makes no attempt, so the one before needs no fence.
     const decision = decide(payment.state, command);

@@ -3,6 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { createRecorder } from '../audit/access-recorder.ts';
 import { openCheckRecord } from '../audit/check-record.ts';
+import { createErasures } from '../personal-data/erasures.ts';
+import type { Opener } from '../personal-data/opener.ts';
+import type { KeyStore } from '../personal-data/port.ts';
 import type { Provider } from '../providers/port.ts';
 import {
   forOwnOperations,
@@ -60,6 +63,8 @@ export type CommandSideOptions = {
     SweepOptions['readModels'] &
     Pick<ReadModelsReader, 'search'>;
   identities: Identities;
+  keys: KeyStore;
+  opener: Opener;
   webhooks: Omit<WebhookDeps['webhooks'], 'store'>;
   documents: Awaited<ReturnType<typeof openDocuments>>;
   provider: Provider;
@@ -82,6 +87,9 @@ export const openDocuments = async (place: Parameters<typeof openKeyDocument>[0]
 const CACHED_PAYMENTS_MAX = 128;
 /** Some thirty of the largest payments; the usual ones are a few kB each. */
 const CACHED_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Between two looks for erasures of the log that the store of keys has not seen. */
+const ERASURES_MS = 60_000;
 
 /** A stop waits for no engine after this time (docs/eventstoredb.md, shared/runtime/process-life.ts). */
 const STOP_MS_MAX = 7_300;
@@ -136,6 +144,7 @@ const createDeps = (
     store,
     isLevel,
     identities,
+    keys: options.keys,
     sharedStore,
     unresolved: createUnresolved({
       ...ask,
@@ -172,7 +181,9 @@ const openParts = (options: CommandSideOptions) => {
     askAboutUntold: (paymentIds) => askAboutUntold(commands, paymentIds),
     onNeverSent: (difference) => askAboutNeverSent(commands, difference),
   });
-  const sources = { store, readModels, providerAhead, rejections, elsewhereLook, documents };
+  const { opener } = options;
+  const seen = { store, readModels, opener, providerAhead };
+  const sources = { ...seen, rejections, elsewhereLook, documents };
   const attention = attentionSources({
     ...sources,
     commands,
@@ -182,7 +193,8 @@ const openParts = (options: CommandSideOptions) => {
   const stopping = new AbortController();
   // Each request listens to it.
   setMaxListeners(0, stopping.signal);
-  const opened = { provider, providerAhead, commands, reconciling, attention, stopping };
+  const erasures = createErasures(store, options.keys);
+  const opened = { provider, providerAhead, commands, reconciling, attention, stopping, erasures };
   return { ...options, ...opened };
 };
 
@@ -197,6 +209,9 @@ const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): voi
     providerAhead,
     commands,
     config,
+    openText: parts.opener.openText,
+    bodies: parts.opener.bodies,
+    erasures: parts.erasures,
     stopping: stopping.signal,
     metrics,
     record: createRecorder(store),
@@ -241,8 +256,15 @@ export const openCommandSide = (options: CommandSideOptions) => {
   const watchAuthorizations = (startTimer?: StartTimer): void => {
     old ??= watchOldAuthorizations(commands, readModels, startTimer);
   };
+  let erasing: NodeJS.Timeout | undefined;
+  /** Until a store of keys that is away has erased them, it opens nothing. */
+  const repeatErasures = (): Promise<void> =>
+    parts.erasures.repeat(stopping.signal).catch((error: unknown) => {
+      logger.error({ err: error }, 'the keys of erased payments are not erased yet');
+    });
   /** What new requests rest on as well, so it goes on while they are served. */
   const endAsking = (): void => {
+    clearInterval(erasing);
     tail?.stop();
     providerAhead.stop();
     unresolved.stopAsking();
@@ -261,6 +283,8 @@ export const openCommandSide = (options: CommandSideOptions) => {
       watchAttention(metrics, parts.attention);
       reconciling.start();
       watchAuthorizations();
+      await repeatErasures();
+      erasing = setInterval(repeatErasures, ERASURES_MS).unref();
       startSweeping(ready);
       await providerAhead.start();
     },

@@ -1,4 +1,5 @@
 /** POST /api/v1/payments: a new one (repeats.ts) goes to operate.ts (gaps §6 to §8) under its intent's id. */
+import { sealGroup } from '../personal-data/sealing.ts';
 import type { CallDetails } from '../providers/port.ts';
 import { type Identities, recognisedBy } from '../shared/http/idempotency.ts';
 import type { Begins } from '../shared/http/request-budget.ts';
@@ -12,6 +13,8 @@ import {
 } from '../shared/payment/card.ts';
 import type { CreateCommand, MerchantRules } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
+import type { MaskedCard, PaymentDetails } from '../shared/payment/fields.ts';
+import { takeApart } from '../shared/payment/response.ts';
 import { createOf } from '../shared/payment/state.ts';
 import type { CommandDeps } from './deps.ts';
 import { claimReference } from './merchant-reference.ts';
@@ -27,11 +30,16 @@ import { type CommandResponse, rejection, tryLater } from './responses.ts';
 const isSimulated = ([name = '']: readonly string[]): boolean =>
   /^(simulator|http:(localhost|127\.0\.0\.1)(:.*)?)$/.test(name);
 
-type ShownCard = Pick<CreateCommand, 'card' | 'numberBrand'>;
+type ShownCard = Pick<CreateCommand, 'numberBrand'> & { card: MaskedCard };
 
 /** The card secret lives in `call`, no longer than the request's command. */
 type Attempt = Begins & {
-  command: Omit<CreateCommand, 'operationId' | 'paymentId' | keyof ShownCard>;
+  command: Omit<
+    CreateCommand,
+    'operationId' | 'paymentId' | 'personal' | 'details' | keyof ShownCard
+  > & {
+    details: PaymentDetails;
+  };
   shown: ShownCard | TokenInput;
   longTexts: readonly LongText[];
   call: CallDetails;
@@ -102,10 +110,15 @@ const attemptOf = (
 export const uniqueReferenceOf = ({
   rules,
   details,
-}: Pick<CreateCommand, 'rules' | 'details'>): string | undefined =>
+}: Pick<CreateCommand, 'rules'> & {
+  details: Pick<PaymentDetails, 'merchantReference'>;
+}): string | undefined =>
   rules.merchantReference === 'unique' ? details.merchantReference : undefined;
 
-/** Undefined if another request has the id or the reference: look at the payments again. */
+/**
+ * Undefined if another request has the id or the reference: look at the payments again. Its texts of a person
+ * are sealed once, however often the append is tried. Throws KeysUnavailable.
+ */
 const createNew = async (
   deps: CommandDeps,
   { sender, command: requested, shown: given, longTexts, call, budget, reach }: Attempt,
@@ -119,12 +132,19 @@ const createNew = async (
       : { shown: given, customer: undefined };
   if ('response' in described) return described.response;
   const { shown, customer } = described;
-  const command = { ...requested, ...shown, paymentId, operationId };
+  const { group: plain, ...open } = takeApart({ card: shown.card, details: requested.details });
+  const { numberBrand } = shown;
+  const { group, personal } = await sealGroup(deps.keys, paymentId, plain, budget.leftMs());
+  const command = { ...requested, ...open, personal, numberBrand, paymentId, operationId };
   const request = { paymentId, command, call: { ...call, customer }, sender, budget, reach };
   const reference = uniqueReferenceOf(command);
-  return deps.queues.run(paymentId, () =>
+  const response = await deps.queues.run(paymentId, () =>
     reference ? createUnique(deps, request, command, reference) : operate(deps, request),
   );
+  // The answer to the request itself reads no key.
+  if (typeof response?.body !== 'object' || response.body.personal.key !== personal.key)
+    return response;
+  return { ...response, body: { ...response.body, personal: { clear: group } } };
 };
 
 /** Claims the reference first, and goes to the provider only while the claim stands (gaps §8). */

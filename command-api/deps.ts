@@ -1,3 +1,4 @@
+import type { KeyStore } from '../personal-data/port.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import type { Identities } from '../shared/http/idempotency.ts';
 import type { AskDeps } from './recovery/ask.ts';
@@ -9,6 +10,8 @@ export type CommandDeps = AskDeps & {
   store: Pick<EventStore, 'append' | 'readStream'>;
   isLevel(): boolean;
   identities: Identities;
+  /** Gives the key of each box. */
+  keys: Pick<KeyStore, 'take'>;
   /** Other processes append to it: what this process last saw of a payment may be old. */
   sharedStore: boolean;
   providers: readonly string[];

@@ -1,4 +1,6 @@
 /** `npm run start:command-api`: the POST routes as a process of its own; any number may run. */
+import { MasterKeyRefused, openKeyStore } from '../personal-data/open.ts';
+import { createOpener } from '../personal-data/opener.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openEventStore } from '../shared/event-store/open.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
@@ -31,6 +33,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const identities = createIdentities(secretsOf(config));
   const store = await withCheckedSecret(opened.store, identities, onFatal);
   const deliveries = await openDeliveries(drivers);
+  const keys = await openKeyStore({ ...drivers, takes: true });
   const { secret = '', allowedNetworks } = config.webhooks;
   const commands = openCommandSide({
     config,
@@ -44,6 +47,8 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     sharedStore: true,
     readModels,
     identities,
+    keys,
+    opener: createOpener({ keys, store, logger: log }),
     // The settings refuse to start this process with the simulator.
     provider: openOuterProvider(config, log),
     metrics,
@@ -79,13 +84,14 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
       await store.close();
       await readModels.close();
       await deliveries.close();
+      await keys.close();
     },
   };
 };
 
 await runProcess({
   mode: 'command-api',
-  operatorErrors: [SecretRefused, WebhookSecretRefused, StoreUnavailable],
+  operatorErrors: [SecretRefused, WebhookSecretRefused, MasterKeyRefused, StoreUnavailable],
   open,
   banner: (_opened, baseUrl) => ({
     what: 'command-api',

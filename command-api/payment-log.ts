@@ -24,6 +24,7 @@ import { type Decision, decide } from '../shared/payment/decide.ts';
 import { type PaymentEvent, streamOf } from '../shared/payment/events.ts';
 import { evolve } from '../shared/payment/fold.ts';
 import { bytesOfPayment, type Operation, type PaymentState } from '../shared/payment/state.ts';
+import { isOfOperation } from '../shared/payment/transitions.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { jittered, pause, WIDE_JITTER } from '../shared/runtime/back-off.ts';
 import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
@@ -138,7 +139,7 @@ const contextAfter = (
   operationId: string,
   by: Partial<EventContext> | undefined,
 ): EventContext => {
-  const intent = events.find(({ event }) => event.data.operationId === operationId);
+  const intent = events.find(({ event }) => isOfOperation(event, operationId));
   if (intent === undefined)
     throw new Error(`operation ${operationId} has an outcome and no intent`);
   return { ...intent.context, ...by, causationId: intent.id };

@@ -2,6 +2,7 @@
  * Decides what a request is (gaps §7, §8): new, a repeat, which gets the earlier response, another one under a
  * used key, or the next attempt under a freed key. It waits for calls in flight, ours in turn, others by age.
  */
+import { KeysUnavailable } from '../personal-data/port.ts';
 import {
   type CreateIds,
   createIdsUnder,
@@ -21,6 +22,7 @@ import {
   type Recognised,
   unresolvedOperations,
 } from '../shared/payment/state.ts';
+import { onError } from '../shared/runtime/error-text.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
 import type { CommandDeps } from './deps.ts';
 import { waitForInFlight } from './in-flight.ts';
@@ -32,7 +34,12 @@ import {
   keyReused,
   replayed,
   responseTo,
+  tryLater,
 } from './responses.ts';
+
+/** Without a key nothing may be stored (docs/privacy.md). */
+const withoutKey = (): CommandResponse =>
+  tryLater('SERVICE_UNAVAILABLE', 'no key seals its personal data; nothing was stored');
 
 type Responded = { response: CommandResponse };
 
@@ -62,7 +69,7 @@ export const respondOrBegin = async <N extends { attempt: number }>(
       reach(undefined);
       continue;
     }
-    const response = await begin(found);
+    const response = await begin(found).catch(onError(KeysUnavailable, withoutKey));
     const hasNext = found.attempt > 0 && found.attempt < ATTEMPTS_MAX && !isLevel();
     if (response !== undefined && !(hasNext && response.outcome === 'not_sent')) return response;
   }
@@ -84,7 +91,7 @@ const judgeRepeat = (
 export type NextCreate = CreateIds & { attempt: number; freed?: LoadedPayment | undefined };
 
 type CreateToFind = Omit<Begins, 'reach'> & {
-  command: Recognised & Pick<CreateCommand, 'details'>;
+  command: Recognised & { details: Pick<CreateCommand['details'], 'merchantReference'> };
 };
 
 /** The create under the key or its next attempt; without a key an equal unresolved one, or a new one. */

@@ -1,5 +1,6 @@
 /** Made from the events alone, so that a repeat gets the same bytes (gaps §8). */
 import type { FastifyReply } from 'fastify';
+import type { Bodies } from '../personal-data/opener.ts';
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import {
   type ErrorCode,
@@ -21,7 +22,7 @@ import {
 import type {} from '../shared/http/server/app.ts';
 import { NOT_ALLOWED } from '../shared/payment/decide.ts';
 import { foldReadModel } from '../shared/payment/fold.ts';
-import { actionBodyOf, bodyOf, failureBodyOf } from '../shared/payment/response.ts';
+import { failureBodyOf, withAddress } from '../shared/payment/response.ts';
 import { isFree, type Operation, type PaymentReadModel } from '../shared/payment/state.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
@@ -29,7 +30,8 @@ import type { LoadedPayment } from './payment-log.ts';
 
 export type CommandResponse = {
   status: number;
-  body: string;
+  /** A payment is opened as it is sent. */
+  body: string | PaymentReadModel;
   headers?: Record<string, string>;
   seen?: { paymentId: string; revision: number };
   /** Of a 503; left out where nothing was begun. */
@@ -97,12 +99,13 @@ const readModelAt = (payment: LoadedPayment, revision: number): PaymentReadModel
   if (payment.state.revision === revision) return payment.state;
   const readModel = foldReadModel(payment.events.slice(0, revision + 1));
   if (readModel === undefined) throw new Error('a payment without events');
-  return readModel;
+  // What was erased since is erased in it, too.
+  return { ...readModel, personal: payment.state.personal };
 };
 
 export const approved = (readModel: PaymentReadModel): CommandResponse => ({
   status: 200,
-  body: bodyOf(readModel),
+  body: readModel,
   headers: { etag: `"${readModel.revision}"` },
   outcome: 'approved',
 });
@@ -132,7 +135,7 @@ export const actionRequired = (
   const { paymentId, revision } = payment.state;
   return {
     status: 202,
-    body: actionBodyOf(payment.state, url),
+    body: withAddress(payment.state, url),
     headers: { etag: `"${revision}"`, location: `/api/v1/payments/${paymentId}` },
     seen: { paymentId, revision },
     outcome: 'action_required',
@@ -162,6 +165,7 @@ export const replayed = (response: CommandResponse): CommandResponse => ({
 });
 
 export type RespondDeps = {
+  bodies: Pick<Bodies, 'shown'>;
   readModels: Pick<ReadModelsReader, 'waitForRevision'>;
   /** A stop ends what requests wait for before their connections are cut. */
   stopping: AbortSignal;
@@ -210,7 +214,9 @@ export const respondInBudget = async (
   }
   api.metrics.commands.inc({ command, outcome: response.outcome });
   api.metrics.commandSeconds.observe({ command }, (performance.now() - startedAt) / 1000);
-  return send(reply, response);
+  const { status, headers = {}, body } = response;
+  const text = typeof body === 'string' ? body : await api.bodies.shown(body);
+  return reply.code(status).headers(headers).type(JSON_TYPE).send(text);
 };
 
 /** No provider call follows an intent that may not be stored (operate.ts). */
@@ -251,10 +257,3 @@ const responseOf = async (
     return reached === undefined ? outOfTurn(earlier()) : unknownOutcome(reached.begunOn);
   }
 };
-
-const send = (reply: FastifyReply, { status, body, headers }: CommandResponse): FastifyReply =>
-  reply
-    .code(status)
-    .headers(headers ?? {})
-    .type(JSON_TYPE)
-    .send(body);

@@ -25,6 +25,7 @@ import type { WebhookDeps } from '../webhooks/endpoints/requests.ts';
 import { WEBHOOK_ROUTES } from '../webhooks/endpoints/routes.ts';
 import { ATTENTION_ROUTES, type AttentionApi } from './back-office/attention/routes.ts';
 import { OPERATOR_ROUTES, type OperatorDeps } from './back-office/by-hand/routes.ts';
+import { ERASURE_ROUTES, type ErasureDeps } from './back-office/erasure/routes.ts';
 import type { ProviderAhead, ReadOnly } from './back-office/provider-ahead/provider-ahead.ts';
 import { ACKNOWLEDGE_ROUTES, type AcknowledgeDeps } from './back-office/provider-ahead/routes.ts';
 import {
@@ -170,6 +171,7 @@ export const COMMAND_ROUTES: RoutesOf<
     AcknowledgeDeps &
     WebhookDeps &
     StripeWebhookDeps &
+    ErasureDeps &
     AttentionApi
 > = joinRoutes(
   PAYMENT_ROUTES,
@@ -179,6 +181,7 @@ export const COMMAND_ROUTES: RoutesOf<
   RECONCILE_ROUTES,
   RECONCILE_PAYMENT_ROUTES,
   ACKNOWLEDGE_ROUTES,
+  ERASURE_ROUTES,
   ATTENTION_ROUTES,
 );
 

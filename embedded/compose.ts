@@ -6,6 +6,8 @@ import { type CommandSideOptions, openCommandSide, openDocuments } from '../comm
 import { providerState, readOnlyWarnings } from '../command-api/health.ts';
 import { withCheckedSecret } from '../command-api/idempotency-secret.ts';
 import { registerConsole } from '../console/routes.ts';
+import { KEYS_FILE, openKeyStore } from '../personal-data/open.ts';
+import { createOpener } from '../personal-data/opener.ts';
 import { trackFreshness } from '../projector/freshness.ts';
 import { openProjectorSide } from '../projector/open.ts';
 import type { Provider } from '../providers/port.ts';
@@ -28,7 +30,13 @@ import { createMetrics, type Metrics } from '../shared/runtime/metrics.ts';
 import { lastBackupOf } from '../shared/runtime/private-files.ts';
 import { addressKinds } from '../webhooks/endpoints/addresses.ts';
 import { openDeliveries } from '../webhooks/store/open.ts';
-import { type DataFolder, idempotencySecret, openFileIn, webhookSecret } from './data-folder.ts';
+import {
+  type DataFolder,
+  idempotencySecret,
+  openFileIn,
+  personalKek,
+  webhookSecret,
+} from './data-folder.ts';
 import { newThread as newJobThread } from './jobs.ts';
 
 /** Tests stand between the service and its engines. */
@@ -82,12 +90,18 @@ const openSides = async (
   const opened = await openReadModels(drivers, secrets);
   const readModels = searchedOnceFilled(wrappers.readModels?.(opened) ?? opened, store);
   const deliveries = await openDeliveries(drivers);
+  const ownKek = config.personalData.kek ?? (await personalKek(folder));
+  const keys = await openFileIn(folder, KEYS_FILE, () =>
+    openKeyStore({ ...drivers, ownKek, takes: true }),
+  );
+  const opener = createOpener({ keys, store, logger: log });
   const own = { config, store, metrics, log };
   const projection = await openProjectorSide({
     ...{ ...own, readModels, freshness, deliveries },
     webhookSecret: async () => config.webhooks.secret ?? webhookSecret(folder),
     fileOf: folder.path,
     newThread,
+    openText: opener.openText,
   });
   const provider = await openFileIn(folder, 'provider-ledger.sqlite', (file) =>
     openProvider(config, log, file),
@@ -104,22 +118,26 @@ const openSides = async (
     sharedStore: engine.shared,
     readModels: { ...readModels, waitForRevision: freshness.waitIn(readModels) },
     identities,
+    keys,
+    opener,
     provider: wrappers.provider?.(provider) ?? provider,
   });
   watchFolder(metrics, config);
-  return { ...own, engine, readModels, projection, commands, provider };
+  return { ...own, engine, readModels, projection, commands, provider, keys, opener };
 };
 
 type Sides = Awaited<ReturnType<typeof openSides>>;
 
 const registerApis = async (app: FastifyInstance, sides: Sides): Promise<void> => {
   const { config, log, metrics, store, engine, readModels, projection, commands } = sides;
+  const { openText, bodies } = sides.opener;
   const { projector, verification, sealer } = projection;
   const authHooks = await openAuthHooks(config, { log, metrics });
   commands.register(app, authHooks);
   projection.register(app, authHooks);
   registerAuditApi(app, authHooks, {
     store,
+    openText,
     readModels,
     operationsMax: config.maxOperationsPerPayment,
     providers: config.provider.names,
@@ -129,6 +147,8 @@ const registerApis = async (app: FastifyInstance, sides: Sides): Promise<void> =
   });
   registerQueryApi(app, authHooks, {
     store,
+    openText,
+    bodies,
     readModels,
     webhookSecret: projection.webhookSecret,
     // The projector of this process knows what is behind: no read is needed.
@@ -185,6 +205,7 @@ export const openService = async (
       await projection.stop();
       await store.close();
       await readModels.close();
+      await sides.keys.close();
       folder.release();
     },
   };

@@ -1,4 +1,6 @@
 /** `npm run start:projector`: the projector and the relay as a process; a second one stands by. */
+import { MasterKeyRefused, openKeyStore } from '../personal-data/open.ts';
+import { createOpener } from '../personal-data/opener.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openEventStore } from '../shared/event-store/open.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
@@ -23,12 +25,14 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const metrics = createMetrics();
   const { store, ping } = await openEventStore({ ...drivers, metrics });
   const readModels = searchedOnceFilled(await openReadModels(drivers, secretsOf(config)), store);
+  const keys = await openKeyStore({ ...drivers, takes: false });
   const side = await openProjectorSide({
     config,
     store,
     readModels,
     deliveries: await openDeliveries(drivers),
     newThread: newThreadHere,
+    openText: createOpener({ keys, store, logger: log }).openText,
     webhookSecret: async () => config.webhooks.secret ?? '',
     metrics,
     log,
@@ -55,6 +59,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
       // Another projector takes over while this one still serves.
       await Promise.all([closeGracefully(app, config), side.stop()]);
       await store.close();
+      await keys.close();
       await readModels.close();
     },
   };
@@ -62,7 +67,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
 
 await runProcess({
   mode: 'projector',
-  operatorErrors: [StoreUnavailable, LogMisfit, WebhookSecretRefused],
+  operatorErrors: [StoreUnavailable, LogMisfit, WebhookSecretRefused, MasterKeyRefused],
   open,
   banner: (_opened, baseUrl, { kafka }) => ({
     what: `projector (${kafka === undefined ? 'publishes nothing' : `topics ${kafka.topicPrefix}.*`})`,

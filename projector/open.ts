@@ -7,6 +7,7 @@ import type { EventStore } from '../shared/event-store/port.ts';
 import { positionAsNumber } from '../shared/event-store/scan-log.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import type { EngineState } from '../shared/http/server/health.ts';
+import type { OpenText } from '../shared/payment/state.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import type { NewThread } from '../shared/runtime/jobs.ts';
@@ -69,6 +70,7 @@ export const openProjectorSide = async (options: {
   webhookSecret(): Promise<string>;
   fileOf?: (name: string) => string;
   newThread: NewThread;
+  openText: OpenText;
   metrics: Metrics;
   log: Log;
 }) => {
@@ -82,7 +84,8 @@ export const openProjectorSide = async (options: {
   const mayRun = (): boolean => projector.status().state !== 'standing-by';
   const following = { store, mayRun, metrics, logger: log };
   const relay = await openRelay({ ...following, ...files });
-  const webhooks = { config, deliveries, secret: webhookSecret, newThread };
+  const { openText } = options;
+  const webhooks = { config, deliveries, secret: webhookSecret, newThread, openText };
   const deliverer = await openDeliverer({ ...following, ...webhooks, leader: projector });
   const sealed = { readModels, sealingKey, keptHeads, compare: projector.compareUnasked };
   const verification = await openVerification({ ...following, ...files, ...sealed });

@@ -1,4 +1,6 @@
 /** GET of a payment: its document where it is known to be up to date, else the fold of the stream (gaps §9). */
+
+import type { Bodies } from '../personal-data/opener.ts';
 import {
   StoreUnavailable,
   StreamNotWhole,
@@ -8,7 +10,8 @@ import { foldInSlices, isUnreadableOf } from '../shared/event-store/fold-stream.
 import type { EventStore } from '../shared/event-store/port.ts';
 import { streamOf } from '../shared/payment/events.ts';
 import { project } from '../shared/payment/fold.ts';
-import { bodyOf } from '../shared/payment/response.ts';
+import { keptBodyOf } from '../shared/payment/response.ts';
+import type { OpenText } from '../shared/payment/state.ts';
 import { ReadModelsUnavailable } from '../shared/read-models/errors.ts';
 import type { PaymentDocument, ReadModelsReader } from '../shared/read-models/port.ts';
 import { onError } from '../shared/runtime/error-text.ts';
@@ -29,9 +32,11 @@ export type QueryDeps = {
   store: EventStore;
   readModels: ReadModelsReader;
   behind: Behind;
+  openText: OpenText;
+  bodies: Pick<Bodies, 'bodyOf'>;
 };
 
-type FoundPayment = Pick<PaymentDocument, 'merchantId' | 'revision' | 'body'>;
+type FoundPayment = Pick<PaymentDocument, 'paymentId' | 'merchantId' | 'revision' | 'body'>;
 
 /** Throws StoreUnavailable, UnreadableStream; StreamNotWhole where the log lost what is known. */
 export const getPayment = async (
@@ -65,5 +70,5 @@ const fold = async ({ store }: QueryDeps, paymentId: string): Promise<FoundPayme
   const readModel = await foldInSlices(await store.readStream(streamOf(paymentId)), project);
   if (readModel === undefined) return undefined;
   const { merchantId, revision } = readModel;
-  return { merchantId, revision, body: bodyOf(readModel) };
+  return { paymentId, merchantId, revision, body: keptBodyOf(readModel) };
 };

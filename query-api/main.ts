@@ -2,6 +2,8 @@
 import { noteVerifications, openCheckRecord } from '../audit/check-record.ts';
 import { registerAuditApi } from '../audit/routes.ts';
 import { registerConsole } from '../console/routes.ts';
+import { MasterKeyRefused, openKeyStore } from '../personal-data/open.ts';
+import { createOpener } from '../personal-data/opener.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openEventStore } from '../shared/event-store/open.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
@@ -32,18 +34,23 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const notes = { record: openCheckRecord(verification), logger: log, metrics };
   logDamage(readModels, log);
   metrics.beforeScrape(() => metrics.readModelDifferences.set(readModels.damaged().length));
+  const keys = await openKeyStore({ ...drivers, takes: false });
   const authHooks = await openAuthHooks(config, { log, metrics });
 
   const { maxInFlight } = config;
   const app = buildApp({ log, metrics, maxInFlight, servedElsewhere: SERVICE_ROUTES });
+  const { openText, bodies } = createOpener({ keys, store, logger: log });
   registerQueryApi(app, authHooks, {
     store,
+    openText,
+    bodies,
     readModels,
     behind: behindTheStream(store),
     webhookSecret: await openWebhookSecret(store, config.webhooks.secret ?? ''),
   });
   registerAuditApi(app, authHooks, {
     store,
+    openText,
     readModels,
     operationsMax: config.maxOperationsPerPayment,
     noteVerification: noteVerifications(notes),
@@ -65,13 +72,14 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
       await store.close();
       await readModels.close();
       await verification.close();
+      await keys.close();
     },
   };
 };
 
 await runProcess({
   mode: 'query-api',
-  operatorErrors: [StoreUnavailable, WebhookSecretRefused],
+  operatorErrors: [StoreUnavailable, WebhookSecretRefused, MasterKeyRefused],
   open,
   banner: (_opened, baseUrl) => ({
     what: 'query-api',

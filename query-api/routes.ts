@@ -71,9 +71,10 @@ const listPayments = async (
   const page = await foldDamaged(deps.store, search, documents);
   // One that cannot be read must not fail the page of the others (P5).
   const unreadable = onError(UnreadableStream, () => undefined);
-  const bodyOf = async ({ parked, paymentId, body }: PaymentDocument): Promise<string> => {
-    if (!parked) return body;
-    return (await getPayment(deps, paymentId, merchantId).catch(unreadable))?.body ?? body;
+  const bodyOf = async (document: PaymentDocument): Promise<string> => {
+    if (!document.parked) return deps.bodies.bodyOf(document);
+    const found = await getPayment(deps, document.paymentId, merchantId).catch(unreadable);
+    return deps.bodies.bodyOf(found ?? document);
   };
   const bodies = await Promise.all(page.map(bodyOf));
   const next = searchedTo === undefined ? '' : `,"nextCursor":"${cursorOf(searchedTo)}"`;
@@ -97,7 +98,8 @@ const PAYMENT_ROUTES = {
       // The response is the same for another merchant's payment.
       if (found === undefined) return reject(reply, 'PAYMENT_NOT_FOUND');
       reply.request.paymentId = paymentId;
-      return reply.header('etag', `"${found.revision}"`).type(JSON_TYPE).send(found.body);
+      const body = await deps.bodies.bodyOf(found);
+      return reply.header('etag', `"${found.revision}"`).type(JSON_TYPE).send(body);
     },
   }),
   listPayments: route({
@@ -126,6 +128,7 @@ export const registerQueryApi = (
     readModels,
     merchants: createMerchantLookup(store, readModels),
     states: followPaymentStates(store),
+    openText: deps.openText,
     streams: createStreams(app),
     secret,
   };

@@ -10,6 +10,7 @@ import { mayUse } from '../shared/http/auth/tokens.ts';
 import { parameters, parameterText } from '../shared/http/fields.ts';
 import { type RoutesOf, routeWith } from '../shared/http/route.ts';
 import { type Streams, serverSent } from '../shared/http/server/streams.ts';
+import type { OpenText } from '../shared/payment/state.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import { SUBSCRIBABLE_TYPES } from '../webhooks/message.ts';
 import { listenKey, secretTextOf, type WebhookSecret } from '../webhooks/signer.ts';
@@ -21,6 +22,7 @@ export type WebhookEventDeps = {
     readModels: Pick<ReadModelsReader, 'getAny'>;
     merchants: MerchantLookup;
     states: PaymentStates;
+    openText: OpenText;
     streams: Streams;
     secret: WebhookSecret;
   };
@@ -58,8 +60,9 @@ export const WEBHOOK_EVENT_ROUTES = {
       const { merchantId } = principal;
       const begin = RETRY + serverSent('ready', await ready(deps, principal));
       const args = { only: merchantId, eventTypes: types };
-      const textOf = (event: LogEvent) => messageText(deps.states, event, args);
-      const requested = { principal, from, lastId, begin, past: pastMessages, args, textOf };
+      const textOf = (event: LogEvent) => messageText(deps.states, event, args, deps.openText);
+      const past = { past: pastMessages, calls: { openText: deps.openText } };
+      const requested = { principal, from, lastId, begin, ...past, args, textOf };
       return sendLive(deps, reply, requested);
     },
   }),

@@ -129,10 +129,11 @@ export const stateMessage = (
   readModel: PaymentReadModel,
   { partition }: { partition: number },
 ): FeedMessage => {
-  const { transactions, paymentMethod } = readModel;
+  const { transactions, paymentMethod, personal } = readModel;
   const data = publicState.parse({
     ...readModel,
     card: paymentMethod.card,
+    personalDataErased: personal.erasedAt === undefined ? undefined : true,
     unresolvedOperations: intentsWithoutOutcome(readModel).length,
     transactionCount: transactions.length,
     transactions: transactions.slice(-TRANSACTIONS_MAX),

@@ -92,6 +92,7 @@ export const publicState = z.object({
     )
     .optional(),
   authorizationExpiresAt,
+  personalDataErased: z.literal(true).optional().describe('Names were erased for good'),
   createdAt,
   updatedAt: createdAt,
 });
@@ -102,7 +103,7 @@ export const publicSealData = {
   SealingKeyRotated: z.object(sealSchemas.SealingKeyRotated.shape),
 } as const satisfies Record<SealEvent['type'], z.ZodType>;
 
-export type MessageType = PaymentEventType | 'PaymentState' | SealEvent['type'];
+export type MessageType = keyof typeof publicEventData | 'PaymentState' | SealEvent['type'];
 
 const TYPES = [...Object.keys(publicEventData), 'PaymentState', ...Object.keys(publicSealData)];
 

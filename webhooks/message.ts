@@ -10,7 +10,7 @@ import type { EventStore, LogEvent, RecordedEvent } from '../shared/event-store/
 import { type PaymentEvent, type PaymentEventType, streamOf } from '../shared/payment/events.ts';
 import { project } from '../shared/payment/fold.ts';
 import { bodyOf } from '../shared/payment/response.ts';
-import type { PaymentReadModel } from '../shared/payment/state.ts';
+import { type OpenText, openPersonal, type PaymentReadModel } from '../shared/payment/state.ts';
 import { onError } from '../shared/runtime/error-text.ts';
 import type { Single } from './delivery/delivery-row.ts';
 import { type Endpoint, endpointStreamOf } from './endpoints/endpoints.ts';
@@ -42,6 +42,10 @@ const TYPE_OF = {
   PaymentResolutionRequested: undefined,
   PaymentOutcomeConfirmed: undefined,
   PaymentOutcomeContradicted: undefined,
+  PaymentErasureRequested: undefined,
+  PaymentErasureHeld: undefined,
+  PaymentErasureReleased: undefined,
+  PaymentPersonalDataErased: undefined,
 } as const satisfies Record<PaymentEventType, `payment.${string}` | undefined>;
 
 /** To the merchant's other endpoints. */
@@ -92,18 +96,23 @@ const message = (
 });
 
 /** `readModel` is the payment right after the event. Undefined for an event that is not sent. */
-export const paymentMessage = (recorded: RecordedPaymentEvent, readModel: PaymentReadModel) => {
+export const paymentMessage = async (
+  recorded: RecordedPaymentEvent,
+  readModel: PaymentReadModel,
+  open: OpenText,
+) => {
   const type = messageTypeOf(recorded.event, readModel);
   if (type === undefined) return undefined;
   const { revision } = recorded;
-  return message(type, recorded, `"revision":${revision},"payment":${bodyOf(readModel)}`);
+  const body = bodyOf(readModel, await openPersonal(open, readModel));
+  return message(type, recorded, `"revision":${revision},"payment":${body}`);
 };
 
 /** Undefined also where the payment's events cannot be read (P5). Throws StoreUnavailable. */
-export const messageAt = async (states: PaymentStates, event: LogEvent) => {
+export const messageAt = async (states: PaymentStates, event: LogEvent, open: OpenText) => {
   if ('unreadable' in event || !isOfPayment(event)) return undefined;
   try {
-    return paymentMessage(event, await states.after(event));
+    return await paymentMessage(event, await states.after(event), open);
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     return undefined;
@@ -121,6 +130,7 @@ export const endpointMessage = (recorded: RecordedEvent): Message | undefined =>
 };
 
 type Store = Pick<EventStore, 'readStream'>;
+type MessageDeps = { store: Store; openText: OpenText };
 
 const beforeUnreadable = onError(UnreadableStream, ({ before }) => before);
 
@@ -128,13 +138,17 @@ const beforeUnreadable = onError(UnreadableStream, ({ before }) => before);
 export const readableEvents = (store: Store, stream: string): Promise<RecordedEvent[]> =>
   store.readStream(stream).catch(beforeUnreadable);
 
-const messageOfPayment = async (store: Store, paymentId: string, revision: number) => {
+const messageOfPayment = async (
+  { store, openText }: MessageDeps,
+  paymentId: string,
+  revision: number,
+) => {
   const events = await readableEvents(store, streamOf(paymentId));
   const event = events[revision];
   if (event === undefined || !isOfPayment(event)) return 'unreadable';
   try {
     const readModel = await foldInSlices(events.slice(0, revision + 1), project);
-    return (readModel && paymentMessage(event, readModel)) ?? 'unwanted';
+    return (readModel && (await paymentMessage(event, readModel, openText))) ?? 'unwanted';
   } catch {
     return 'unreadable';
   }
@@ -142,7 +156,7 @@ const messageOfPayment = async (store: Store, paymentId: string, revision: numbe
 
 /** Of a payment's revision, else of one of its merchant's stream. Throws StoreUnavailable. */
 export const messageFor = async (
-  store: Store,
+  { store, openText }: MessageDeps,
   { kind, paymentId, revision }: Pick<Single, 'paymentId' | 'revision'> & { kind: string },
   endpoint: Endpoint,
 ): Promise<Message | 'unwanted' | 'unreadable'> => {
@@ -150,7 +164,7 @@ export const messageFor = async (
     const events = await readableEvents(store, endpointStreamOf(endpoint.merchantId));
     return (events[revision] && endpointMessage(events[revision])) ?? 'unreadable';
   }
-  const made = await messageOfPayment(store, paymentId, revision);
+  const made = await messageOfPayment({ store, openText }, paymentId, revision);
   // A resend by name also sends a type that the endpoint did not ask for.
   if (kind === 'resend' || typeof made === 'string') return made;
   return isWanted(endpoint, made.type) ? made : 'unwanted';

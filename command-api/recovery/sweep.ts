@@ -6,7 +6,7 @@ import { isReadable } from '../../shared/event-store/codec.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import { type PaymentEvent, paymentOf } from '../../shared/payment/events.ts';
-import { isIntent, isLater } from '../../shared/payment/transitions.ts';
+import { isIntent, isLater, isOfErasure } from '../../shared/payment/transitions.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
@@ -44,11 +44,11 @@ const noteOperations = (unresolved: Map<string, Set<string>>, page: readonly Log
     const operations = unresolved.get(paymentId) ?? new Set();
     if (!isReadable(event) || !isOfPayment(event)) operations.add(`revision ${event.revision}`);
     else {
-      const { data } = event.event;
       // Its operation has an outcome already.
-      if (isLater(event.event)) continue;
-      if (staysToBeDone(event.event)) operations.add(data.operationId);
-      else operations.delete(data.operationId);
+      if (isLater(event.event) || isOfErasure(event.event)) continue;
+      const { operationId } = event.event.data;
+      if (staysToBeDone(event.event)) operations.add(operationId);
+      else operations.delete(operationId);
     }
     if (operations.size === 0) unresolved.delete(paymentId);
     else unresolved.set(paymentId, operations);

@@ -210,6 +210,8 @@ export const MERCHANT_RUNS: Run[] = [
 
 const OF_PAYMENT = 'Of a captured payment';
 const lost = async () => ({ outcome: 'UNKNOWN', reason: 'timeout' }) as const;
+const CASE = { ticket: 'CASE-4711' };
+const ORDER = { reason: 'COURT_ORDER', ...CASE };
 const EVIDENCE = {
   outcome: 'declined',
   evidence: 'Call with the provider, ticket 4711',
@@ -250,6 +252,10 @@ const OPERATING: Step[] = [
   [to('retryRelayParked'), 'No broker is set'],
   [to('retryAllRelayParked'), 'No broker is set'],
   [to('acknowledgeReconciliation'), 'Nothing to acknowledge'],
+  [to('holdErasure', '$first'), 'Held', { body: CASE, show }],
+  [to('releaseErasure', '$first'), 'Released'],
+  [to('erasePayment', '$first'), 'Requested by the first person', { body: ORDER, show }],
+  [to('searchPeople'), 'None has this address', { body: { email: 'jane@example.com' }, show }],
   { faults: { execute: lost, lookUp: lost, fence: lost } },
   [CREATE, undefined, { body: smallest(), as: 'lost' }],
   [to('listUnresolved'), 'One create', { until: /"nextAttemptAt":"/ }],

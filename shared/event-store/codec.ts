@@ -10,6 +10,7 @@ import {
   EVENT_VERSIONS,
   type EventType,
   isEventType,
+  READ_SCHEMAS,
 } from '../payment/events.ts';
 import { CannotUpcast, type Upcast, upcast } from '../payment/upcast.ts';
 import { compiledParse, type SafeParse } from '../runtime/compiled-schema.ts';
@@ -102,6 +103,12 @@ function conform<T>(parse: SafeParse<T>, value: unknown): T {
   throw new Misfit(`does not fit its schema at ${places.slice(0, 5).join(', ')}`);
 }
 
+/** A check that gives fields in canonical order. Throws Misfit. */
+export const inCanonicalForm = <T extends z.ZodType>(schema: T) => {
+  const parse = compiledParse(schema) as SafeParse<z.infer<T>>;
+  return (value: unknown): z.infer<T> => conform(parse, value);
+};
+
 /** Makes events of checked data; each throws Misfit. */
 function eventsOf(schemaOf: (type: EventType) => z.core.$ZodType) {
   const made: Partial<Record<EventType, SafeParse<unknown>>> = {};
@@ -111,7 +118,7 @@ function eventsOf(schemaOf: (type: EventType) => z.core.$ZodType) {
   };
 }
 const strictEvent = eventsOf((type) => EVENT_SCHEMAS[type]);
-const looseEvent = eventsOf((type) => loosened(EVENT_SCHEMAS[type]));
+const looseEvent = eventsOf((type) => loosened(READ_SCHEMAS[type]));
 
 /** Throws TypeError for the caller's bug, and Error for text with half a surrogate pair. */
 export function encode(stream: string, expected: Expected, events: NewEvent[]): EncodedEvent[] {

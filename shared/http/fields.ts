@@ -59,7 +59,7 @@ const short = (text: z.ZodString) =>
     .refine((value) => value.length <= TEXT_UNITS_MAX, { error: TOO_LONG, abort: true })
     .meta({ maxLength: TEXT_UNITS_MAX });
 
-const requiredText = () => short(textOf(false));
+export const requiredText = () => short(textOf(false));
 
 /** A person's note, which an event keeps for ever. */
 export const noteText = (description: string) =>

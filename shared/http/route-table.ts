@@ -1,7 +1,7 @@
 /** Every route with a token or a signature; API documents, `405` and the gateway's check use it. */
 import type { Scope } from './auth/principal.ts';
 
-type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** In place of a scope: the sender has no token and signs the body. */
 export const SIGNED = 'signed';
@@ -36,6 +36,10 @@ const TABLE = {
     resolvePayment: ['POST /ops/v1/payments/:paymentId/resolve', 'ops:resolve'],
     serviceSettings: ['GET /ops/v1/settings', 'ops:admin'],
     listAttention: ['GET /ops/v1/attention', 'ops:admin'],
+    erasePayment: ['POST /ops/v1/payments/:paymentId/erase', 'ops:erase'],
+    holdErasure: ['PUT /ops/v1/payments/:paymentId/erase/hold', 'ops:erase'],
+    releaseErasure: ['DELETE /ops/v1/payments/:paymentId/erase/hold', 'ops:erase'],
+    searchPeople: ['POST /ops/v1/people/search', 'ops:erase'],
     acknowledgeAttention: ['POST /ops/v1/attention/:itemId/acknowledge', 'ops:admin'],
   },
   'query-api': {

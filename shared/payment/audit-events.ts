@@ -14,6 +14,7 @@ const AUDIT_ACTIONS = [
   'EXPORT',
   'EXPLAIN',
   'RECONCILE',
+  'PEOPLE',
 ] as const;
 
 export const auditSchemas = {

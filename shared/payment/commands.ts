@@ -64,7 +64,7 @@ export type ChangeCommand = ToProvider &
     kind: 'capture' | 'void' | 'refund';
     operationId: string;
     amount?: RequestedAmount | undefined;
-    reason?: string | undefined;
+    reason?: EventData<'PaymentRefundRequested'>['reason'];
     /** Its create and those that failed included (gaps §18). */
     operationsMax: number;
   };
@@ -81,6 +81,21 @@ export type LaterCommand = {
   operationId: string;
   result: LaterResult | { kind: 'AUTHORIZATION_EXPIRING' };
 };
+
+/** Erases texts of a person, by `approvers` persons (gaps §19). `operationId` names no operation. */
+export type EraseCommand = Omit<EventData<'PaymentErasureRequested'>, 'requestedBy'> & {
+  kind: 'erase';
+  operationId: string;
+  actor: string;
+  /** Wall clock. */
+  atMs: number;
+  approvers: number;
+  /** Since the payment changed last. */
+  holdDays: number;
+};
+
+/** Forbids erasures, or allows them again: without a ticket. */
+export type HoldCommand = { kind: 'hold'; operationId: string; ticket: string | undefined };
 
 /** Records the provider's outcome or a proven one; `resolution` where an operator resolved it by hand. */
 export type RecordCommand = {
@@ -114,4 +129,6 @@ export type Command =
   | AuthenticateCommand
   | RecordCommand
   | ResolutionCommand
-  | LaterCommand;
+  | LaterCommand
+  | EraseCommand
+  | HoldCommand;

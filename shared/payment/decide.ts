@@ -8,6 +8,8 @@ import type {
   Command,
   ConfirmCommand,
   CreateCommand,
+  EraseCommand,
+  HoldCommand,
   LaterCommand,
   OpenCommand,
   RecordCommand,
@@ -75,6 +77,10 @@ export const decide = (state: PaymentState | undefined, command: Command): Decis
   switch (command.kind) {
     case 'later':
       return eventsOf(...decideLater(state, command));
+    case 'erase':
+      return erase(state, command);
+    case 'hold':
+      return hold(state, command);
     case 'capture':
     case 'void':
     case 'refund':
@@ -136,9 +142,9 @@ const create = (state: PaymentState | undefined, command: CreateCommand): Decisi
   if (broken.length > 0 || amount === 'too large')
     return refused('BUSINESS_RULE_VIOLATION', ...broken);
   const { currency, paymentId, merchantId, captureNow, card, identity } = command;
-  const { details, authentication } = command;
+  const { details, personal, authentication } = command;
   const operation = { operationId, amount, currency };
-  const payment = { paymentId, merchantId, captureNow, card, details, authentication };
+  const payment = { paymentId, merchantId, captureNow, card, details, personal, authentication };
   const [provider] = command.providers;
   return eventsOf({
     type: 'PaymentCreated',
@@ -162,7 +168,9 @@ const intent = (
   if (providers.length > 0 && isOtherProvider(madeAt, providers))
     return { kind: 'other provider', provider: madeAt };
   const operation = { operationId, amount, currency: state.currency };
-  return eventsOf({ type, data: { ...operation, identity, provider: providers[0], reason } });
+  // After an erasure no text follows that it would have to name.
+  const kept = state.personal.erasedAt === undefined ? reason : undefined;
+  return eventsOf({ type, data: { ...operation, identity, provider: providers[0], reason: kept } });
 };
 
 const notAuthorized = (kind: 'capture' | 'void', done: string, status: string): Refused =>
@@ -410,4 +418,50 @@ const disputed = (
   const isOver = known?.status === 'WON' || (known?.status === 'LOST' && status === 'LOST');
   if (status === 'OPEN' || isOver) return events;
   return [...events, { type: 'PaymentDisputeClosed', data: { ...about, disputeId, status } }];
+};
+
+const DAY_MS = 86_400_000;
+
+const whyNotErased = (
+  state: PaymentState,
+  { reason, atMs, holdDays }: EraseCommand,
+): string | undefined => {
+  const { status, erasure, disputes = [], updatedAt } = state;
+  if (erasure.hasClear)
+    return 'an earlier version stored it in the clear, so it cannot be erased from the log';
+  if (status === 'PENDING' || status === 'AUTHORIZED') return `the payment is ${status}`;
+  if (state.unresolved.length > 0) return 'an operation of the payment is unresolved';
+  if (disputes.some((one) => one.status === 'OPEN')) return 'the payment is disputed';
+  if (erasure.heldBy !== undefined) return `the payment is held: ${erasure.heldBy}`;
+  const isYoung = atMs - Date.parse(updatedAt) < holdDays * DAY_MS;
+  if (isYoung && reason !== 'COURT_ORDER')
+    return `the payment changed within the last ${holdDays} days`;
+  return undefined;
+};
+
+/** None where it is erased already, and where one person requests twice. */
+const erase = (state: PaymentState, command: EraseCommand): Decision => {
+  if (state.personal.erasedAt !== undefined) return eventsOf();
+  const why = whyNotErased(state, command);
+  if (why !== undefined) return refused('BUSINESS_RULE_VIOLATION', why);
+  const { reason, ticket, actor, atMs, approvers } = command;
+  const { requested, keys } = state.erasure;
+  const isRequested =
+    requested?.reason === reason &&
+    requested.ticket === ticket &&
+    atMs - Date.parse(requested.at) <= APPROVAL_MS_MAX;
+  const requestedBy = isRequested ? requested.requestedBy : actor;
+  const order = { reason, ticket, requestedBy };
+  if (approvers === 1 || personOf(requestedBy) !== personOf(actor))
+    return eventsOf({ type: 'PaymentPersonalDataErased', data: { ...order, keys: [...keys] } });
+  return isRequested ? eventsOf() : eventsOf({ type: 'PaymentErasureRequested', data: order });
+};
+
+const hold = (state: PaymentState, { ticket }: HoldCommand): Decision => {
+  if (state.personal.erasedAt !== undefined)
+    return refused('BUSINESS_RULE_VIOLATION', 'the payment is erased already');
+  const { heldBy } = state.erasure;
+  if ((heldBy === undefined) === (ticket === undefined)) return eventsOf();
+  if (ticket !== undefined) return eventsOf({ type: 'PaymentErasureHeld', data: { ticket } });
+  return eventsOf({ type: 'PaymentErasureReleased', data: { ticket: String(heldBy) } });
 };

@@ -11,15 +11,14 @@ import {
   type EventsOf,
   failureData,
   identity,
-  maskedCard,
   merchantId,
   operation,
-  paymentDetails,
   paymentId,
   providerCode,
   published,
-  reason,
+  readForms,
   resolution,
+  sealedForms,
   text,
   utcTime,
 } from './fields.ts';
@@ -50,8 +49,17 @@ const releasedAmount = published(
 );
 /** As `http:pay.example/v1` (ADR-0247). Older events lack it: any provider that is set is asked. */
 const provider = text.optional();
-const requested = { ...operation, identity, provider, reason };
+const requested = { ...operation, identity, provider, reason: sealedForms.reason };
 const providerOutcome = published(z.enum(['APPROVED', 'DECLINED', 'FENCED']), "The provider's.");
+
+/** Closed, and a ticket is no free text: an erasure leaves no name behind. */
+export const erasure = {
+  reason: published(
+    z.enum(['CONSUMER_REQUEST', 'RETENTION_ENDED', 'COURT_ORDER', 'STORED_BY_MISTAKE']),
+    'Why names and addresses are erased.',
+  ),
+  ticket: z.string().regex(/^[A-Za-z0-9._/-]{1,64}$/),
+};
 
 /** The schema of each event's data at its current version; strict, for encoding. */
 export const paymentSchemas = {
@@ -61,8 +69,9 @@ export const paymentSchemas = {
     paymentId,
     merchantId,
     captureNow,
-    card: maskedCard,
-    details: paymentDetails,
+    card: sealedForms.card,
+    details: sealedForms.details,
+    personal: sealedForms.personal,
     /** The merchant can send the shopper to the provider (gaps §21). */
     authentication: z.literal(true).optional(),
     identity,
@@ -133,15 +142,37 @@ export const paymentSchemas = {
     outcome: providerOutcome,
     providerReference,
   }),
+  /** Takes effect once another person requests the same (gaps §19). */
+  PaymentErasureRequested: z.strictObject({ ...erasure, requestedBy: text }),
+  /** Nothing is erased until the hold is released. */
+  PaymentErasureHeld: z.strictObject({ ticket: erasure.ticket }),
+  PaymentErasureReleased: z.strictObject({ ticket: erasure.ticket }),
+  /** The keys of all boxes before it: erased from then on (docs/privacy.md). */
+  PaymentPersonalDataErased: z.strictObject({
+    ...erasure,
+    keys: z.array(sealedForms.personal.shape.key),
+    requestedBy: text,
+  }),
 } as const;
+
+/** Version 1 of these had texts of a person in the clear; upcast.ts puts them into `clear`. */
+const { PaymentCreated, PaymentCaptureRequested } = paymentSchemas;
+const requestedAsRead = PaymentCaptureRequested.extend({ reason: readForms.reason });
+const readSchemas = {
+  ...paymentSchemas,
+  PaymentCreated: PaymentCreated.extend({ personal: readForms.personal }),
+  PaymentCaptureRequested: requestedAsRead,
+  PaymentVoidRequested: requestedAsRead,
+  PaymentRefundRequested: requestedAsRead,
+};
 
 export type PaymentEventType = keyof typeof paymentSchemas;
 /** Every event type, in the order of its first appearance in a payment's life. */
 export const PAYMENT_EVENT_TYPES = Object.keys(paymentSchemas) as PaymentEventType[];
 
-export type EventData<T extends PaymentEventType> = z.infer<(typeof paymentSchemas)[T]>;
+export type EventData<T extends PaymentEventType> = z.infer<(typeof readSchemas)[T]>;
 
-export type PaymentEvent = EventsOf<typeof paymentSchemas>;
+export type PaymentEvent = EventsOf<typeof readSchemas>;
 
 /** An event with its revision, from 0, and its time. */
 export type PlacedEvent = { revision: number; time: string; event: PaymentEvent };
@@ -171,8 +202,16 @@ export const EVENT_SCHEMAS = {
   ...sealSchemas,
   ...webhookSchemas,
 };
+/** What an upcast event fits. */
+export const READ_SCHEMAS: typeof EVENT_SCHEMAS = Object.assign({}, EVENT_SCHEMAS, readSchemas);
 /** Every other type is at version 1; a version that is raised needs its hop in upcast.ts. */
-const RAISED: Partial<Record<EventType, number>> = { ProviderAheadAcknowledged: 2 };
+const RAISED: Partial<Record<EventType, number>> = {
+  ProviderAheadAcknowledged: 2,
+  PaymentCreated: 2,
+  PaymentCaptureRequested: 2,
+  PaymentVoidRequested: 2,
+  PaymentRefundRequested: 2,
+};
 export const EVENT_VERSIONS = Object.fromEntries(
   Object.keys(EVENT_SCHEMAS).map((type) => [type, RAISED[type as EventType] ?? 1]),
 ) as Record<EventType, number>;

@@ -287,6 +287,58 @@ export const maskedCard = z.strictObject({
 });
 export type MaskedCard = z.infer<typeof maskedCard>;
 
+/** The details that stay in the clear: nothing of a person, and no free text that a person typed. */
+const OPEN = {
+  merchantReference: true,
+  goodsType: true,
+  productItems: true,
+  source: true,
+  metadata: true,
+} as const;
+
+/** Sealed texts of a person (docs/privacy.md). `key` is the id of the one key that opens it. */
+const sealedBox = z.strictObject({
+  box: z.string().regex(/^[A-Za-z0-9_-]{38,}$/),
+  key: z.string().regex(/^[A-Za-z0-9_-]{32}$/),
+});
+
+const item = paymentDetails.shape.productItems.unwrap().element;
+/** A create's card and details without what is sealed. */
+const openCard = maskedCard.omit({ holderName: true });
+const openDetails = paymentDetails.pick(OPEN).extend({
+  productItems: z
+    .array(item.omit({ name: true }))
+    .max(200)
+    .optional(),
+});
+
+export type OpenCard = z.infer<typeof openCard>;
+export type OpenDetails = z.infer<typeof openDetails>;
+
+/** What one box of a create holds. */
+export const personalGroup = paymentDetails.omit(OPEN).extend({
+  holderName: text,
+  /** One for each product item. */
+  itemNames: z.array(text).max(200).optional(),
+});
+export type PersonalGroup = z.infer<typeof personalGroup>;
+
+/** As events are stored: no field could hold one of these texts in the clear. */
+export const sealedForms = {
+  card: openCard,
+  details: openDetails,
+  personal: sealedBox,
+  reason: sealedBox.optional(),
+};
+
+/** As events are read: version 1 had the texts in the clear. */
+const readForm = <T extends z.ZodType>(clear: T) =>
+  sealedBox.partial().extend({ clear: clear.optional() });
+export const readForms = {
+  personal: readForm(personalGroup),
+  reason: readForm(z.string().max(255)).optional(),
+};
+
 /** An operator's proof of an outcome; no run of digits as long as a card number. */
 const evidence = z.string().min(1).max(1000).regex(WITHOUT_TWELVE_DIGITS);
 
@@ -347,6 +399,13 @@ const NextAction = component('NextAction', {
   expiresAt: time.describe('Until then the shopper is waited for.'),
 });
 
+const PersonalData = component('PersonalData', {
+  erased: z.literal(true).optional(),
+  erasedAt: time.optional(),
+  unavailable: z.literal(true).optional(),
+  sealed: z.literal(true).optional(),
+});
+
 const { last4, ...masked } = maskedCard.shape;
 const cardShown = {
   ...masked,
@@ -389,6 +448,9 @@ export const paymentResponse = z.object({
   /** While the provider waits for the shopper (gaps §21). */
   nextAction: NextAction.optional(),
   source,
+  personalData: PersonalData.optional().describe(
+    'Why names and addresses are missing: they were erased for good, or cannot be opened now.',
+  ),
 });
 export type PaymentResponse = z.infer<typeof paymentResponse>;
 

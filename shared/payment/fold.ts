@@ -4,6 +4,7 @@ import { type Dispute, minor, type Transaction } from './fields.ts';
 import { failureOf, transactionId } from './response.ts';
 import {
   amountOfRefund,
+  type ErasureState,
   intentsWithoutOutcome,
   leftOfCapture,
   type ObservedRefund,
@@ -15,12 +16,14 @@ import {
 } from './state.ts';
 import {
   amountsAfter,
+  type ErasureEvent,
   type FollowingEvent,
   INTENDED,
   type IntentEvent,
   isIntent,
   isLater,
   isNote,
+  isOfErasure,
   type LaterEvent,
   NO_AMOUNTS,
   type NoteEvent,
@@ -29,17 +32,16 @@ import {
 } from './transitions.ts';
 
 /** Raise it with any change of `project` or PaymentReadModel: stored read models are then filled anew. */
-export const READ_MODEL_VERSION = 7;
-
-/** Overwritten, because an object without a field of another is a slow one. */
-const NOT_SHOWN = { previousFailures: undefined };
+export const READ_MODEL_VERSION = 8;
 
 const created = (data: EventData<'PaymentCreated'>, time: string): PaymentReadModel => {
   const { paymentId, merchantId, operationId, amount, currency, captureNow, card } = data;
+  const { details, personal } = data;
   const { last4: _last4, ...encryptedCard } = card;
   return {
     paymentId,
     merchantId,
+    personal,
     revision: 0,
     unresolved: [{ operationId, amount, since: time }],
     amount,
@@ -52,8 +54,7 @@ const created = (data: EventData<'PaymentCreated'>, time: string): PaymentReadMo
     createdAt: time,
     updatedAt: time,
     transactions: [],
-    ...data.details,
-    ...NOT_SHOWN,
+    ...details,
   };
 };
 
@@ -230,6 +231,18 @@ const afterNote = <P extends PaymentReadModel>(
   return Object.assign(after, { nextAction, updatedAt: time });
 };
 
+/** None changes the payment itself, or its time. */
+const afterErasure = (
+  payment: PaymentReadModel,
+  event: ErasureEvent,
+  { revision, time }: Omit<PlacedEvent, 'event'>,
+): PaymentReadModel => {
+  if (payment.personal.erasedAt !== undefined) throw misfit(event);
+  const { personal } = payment;
+  const isErased = event.type === 'PaymentPersonalDataErased';
+  return { ...payment, revision, personal: isErased ? { erasedAt: time } : personal };
+};
+
 /**
  * Applies one event to `payment`, undefined before the first; its operations stay. Throws Error where the
  * revision is not the next, PaymentCreated is not the first, or the table of transitions excludes the event.
@@ -247,6 +260,7 @@ export const project = (
   }
   if (payment === undefined) throw new Error('the stream has no PaymentCreated');
   if (isNote(event)) return afterNote(payment, event, place);
+  if (isOfErasure(event)) return afterErasure(payment, event, place);
   const { from, to = payment.status } = TRANSITIONS[event.type];
   if (!from.includes(payment.status))
     throw new Error(`${event.type} cannot follow status ${payment.status}`);
@@ -272,7 +286,7 @@ export const project = (
 
 /** `state` is undefined at first. Throws Error as `project`, and where an operation was never begun. */
 export const evolve = (state: PaymentState | undefined, next: PlacedEvent): PaymentState => {
-  const { operations = [], observedRefunds = [] } = state ?? {};
+  const { operations = [], observedRefunds = [], erasure = NOTHING_SEALED } = state ?? {};
   const payment = project(state, next);
   const { type, data } = next.event;
   // A transaction shows a part of the id alone.
@@ -282,7 +296,21 @@ export const evolve = (state: PaymentState | undefined, next: PlacedEvent): Paym
   return Object.assign(payment, {
     operations: operationsAfter(operations, next, payment),
     observedRefunds: observedAfter(observedRefunds, next.event),
+    erasure: erasureAfter(erasure, next),
   });
+};
+
+const NOTHING_SEALED: ErasureState = { keys: [], hasClear: false };
+
+const erasureAfter = (before: ErasureState, { event, time }: PlacedEvent): ErasureState => {
+  const { type, data } = event;
+  if (type === 'PaymentErasureRequested') return { ...before, requested: { ...data, at: time } };
+  if (type === 'PaymentErasureHeld' || type === 'PaymentErasureReleased')
+    return { ...before, heldBy: type === 'PaymentErasureHeld' ? data.ticket : undefined };
+  if (!isIntent(event)) return before;
+  const stored = event.type === 'PaymentCreated' ? event.data.personal : event.data.reason;
+  if (stored?.key === undefined) return { ...before, hasClear: before.hasClear || !!stored };
+  return { ...before, keys: [...before.keys, stored.key] };
 };
 
 const foldBy =
@@ -305,6 +333,7 @@ const operationsAfter = (
   { event, revision, time }: PlacedEvent,
   { unresolved }: PaymentReadModel,
 ): Operation[] => {
+  if (isOfErasure(event)) return operations;
   if (isIntent(event)) return [...operations, begun(event, revision)];
   const { operationId } = event.data;
   if (event.type === 'PaymentAuthorizationExpiring')

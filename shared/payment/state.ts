@@ -1,18 +1,14 @@
 /** The state of a payment, and the questions that the rules ask of it. */
-import type { EventData } from './events.ts';
-import {
-  type MaskedCard,
-  type Minor,
-  minor,
-  type PaymentResponse,
-  type RequestIdentity,
-} from './fields.ts';
+import type { EventData, PaymentEventType } from './events.ts';
+import { type Minor, minor, type PersonalGroup, type RequestIdentity } from './fields.ts';
+import type { OpenedText, SealedPayment } from './response.ts';
 import type { Confirmation, OperationKind } from './transitions.ts';
 
 /** One payment in the read models: its response, and what the next event needs. */
-export type PaymentReadModel = PaymentResponse & {
+export type PaymentReadModel = SealedPayment & {
   merchantId: string;
-  paymentMethod: { card: MaskedCard };
+  /** Of the create; `erasedAt` alone once it was erased. */
+  personal: EventData<'PaymentCreated'>['personal'] & { erasedAt?: string };
   /** Of the last event in it, from 0. */
   revision: number;
   /**
@@ -21,6 +17,26 @@ export type PaymentReadModel = PaymentResponse & {
    */
   unresolved: UnresolvedIntent[];
 };
+
+/**
+ * Opens what an event of the type has in a field (personal-data/opener.ts): at the edge alone, never while the
+ * log is followed. Never throws.
+ */
+export type OpenText = <T>(
+  stored: {
+    box?: string | undefined;
+    key?: string | undefined;
+    clear?: T | undefined;
+    erasedAt?: string;
+  },
+  place: { paymentId: string; type: PaymentEventType; field: string },
+) => Promise<OpenedText<T>>;
+
+export const openPersonal = (
+  open: OpenText,
+  { personal, paymentId }: Pick<PaymentReadModel, 'personal' | 'paymentId'>,
+): Promise<OpenedText<PersonalGroup>> =>
+  open(personal, { paymentId, type: 'PaymentCreated', field: 'personal' });
 
 export type UnresolvedIntent = {
   operationId: string;
@@ -79,6 +95,16 @@ export type ObservedRefund = {
 export type PaymentState = PaymentReadModel & {
   operations: Operation[];
   observedRefunds: ObservedRefund[];
+  erasure: ErasureState;
+};
+
+/** `keys` open what is sealed of the payment; `hasClear`: version 1 stored some of it in the clear. */
+export type ErasureState = {
+  keys: readonly string[];
+  hasClear: boolean;
+  /** The ticket of a hold. */
+  heldBy?: string | undefined;
+  requested?: EventData<'PaymentErasureRequested'> & { at: string };
 };
 
 export const unresolvedOperations = (state: PaymentState | undefined): Operation[] =>

@@ -1,7 +1,15 @@
 /** Checks a payment's amounts, event by event, as hashes say nothing about them (M2, M3, M8). */
 import type { PaymentEvent } from './events.ts';
 import type { Minor } from './fields.ts';
-import { amountsAfter, isIntent, isLater, isNote, NO_AMOUNTS } from './transitions.ts';
+import {
+  amountsAfter,
+  isIntent,
+  isLater,
+  isNote,
+  isOfErasure,
+  NO_AMOUNTS,
+  type OperationEvent,
+} from './transitions.ts';
 
 export type PaymentSums = typeof NO_AMOUNTS & {
   currency: string;
@@ -15,7 +23,7 @@ const left = ({ capturedAmount, refundedAmount }: PaymentSums): number =>
   capturedAmount - refundedAmount;
 
 /** The outcome of a capture or void has its intent's amount. */
-const moneyReason = (sums: PaymentSums, { type, data }: PaymentEvent): string | undefined => {
+const moneyReason = (sums: PaymentSums, { type, data }: OperationEvent): string | undefined => {
   const { authorizedAmount: authorized, refundedAmount: refunded } = sums;
   switch (type) {
     case 'PaymentCaptureRequested':
@@ -42,7 +50,7 @@ const moneyReason = (sums: PaymentSums, { type, data }: PaymentEvent): string | 
   }
 };
 
-const releaseReason = (sums: PaymentSums, event: PaymentEvent): string | undefined => {
+const releaseReason = (sums: PaymentSums, event: OperationEvent): string | undefined => {
   if (event.type !== 'PaymentCaptured' && event.type !== 'PaymentCaptureObserved') return undefined;
   const { amount, releasedAmount = 0 } = event.data;
   const rest = sums.authorizedAmount - amount;
@@ -50,10 +58,10 @@ const releaseReason = (sums: PaymentSums, event: PaymentEvent): string | undefin
   return `it releases ${releasedAmount}, and the rest of the authorization is ${rest}`;
 };
 
-const isRequest = (event: PaymentEvent): boolean =>
+const isRequest = (event: OperationEvent): boolean =>
   isIntent(event) && event.type !== 'PaymentCreated';
 
-const requestReason = ({ requested }: PaymentSums, event: PaymentEvent): string | undefined => {
+const requestReason = ({ requested }: PaymentSums, event: OperationEvent): string | undefined => {
   // A later result ends no operation.
   if (isRequest(event) || isLater(event)) return undefined;
   const { operationId, amount } = event.data;
@@ -63,7 +71,7 @@ const requestReason = ({ requested }: PaymentSums, event: PaymentEvent): string 
   return `its amount of ${amount} is not the ${expected} that its intent requested`;
 };
 
-const reasonOf = (sums: PaymentSums, event: PaymentEvent): string | undefined => {
+const reasonOf = (sums: PaymentSums, event: OperationEvent): string | undefined => {
   const { currency } = event.data;
   if (currency !== sums.currency) return `its currency ${currency} is not ${sums.currency}`;
   // A note moves nothing, and comes before or after the outcome of its operation.
@@ -73,7 +81,7 @@ const reasonOf = (sums: PaymentSums, event: PaymentEvent): string | undefined =>
 
 const requestedAfter = (
   { requested }: PaymentSums,
-  event: PaymentEvent,
+  event: OperationEvent,
 ): PaymentSums['requested'] => {
   const { operationId, amount } = event.data;
   if (isRequest(event)) return [...requested, { operationId, amount }];
@@ -94,6 +102,7 @@ const begun = ({ type, data }: PaymentEvent): Added => {
  */
 export const addSums = (sums: PaymentSums | undefined, event: PaymentEvent): Added => {
   if (sums === undefined) return begun(event);
+  if (isOfErasure(event)) return { sums };
   const reason = reasonOf(sums, event);
   if (reason !== undefined) return { reason };
   if (isNote(event)) return { sums };

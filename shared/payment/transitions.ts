@@ -41,17 +41,33 @@ const LATER = {
   PaymentDisputeClosed: { from: ['CAPTURED', 'REFUNDED'] },
 } satisfies Partial<Record<PaymentEventType, Transition>>;
 
+/** Of texts about persons; they follow any status and change none. */
+const ERASURE = [
+  'PaymentErasureRequested',
+  'PaymentErasureHeld',
+  'PaymentErasureReleased',
+  'PaymentPersonalDataErased',
+] as const;
+
 type Of<T extends PaymentEventType> = Extract<PaymentEvent, { type: T }>;
 export type NoteEvent = Of<(typeof NOTES)[number]>;
 export type LaterEvent = Of<keyof typeof LATER>;
 export type IntentEvent = Of<(typeof INTENTS)[number]>;
-export type OutcomeEvent = Exclude<PaymentEvent, NoteEvent | LaterEvent | IntentEvent>;
+export type ErasureEvent = Of<(typeof ERASURE)[number]>;
+/** Any other event is of one operation. */
+export type OperationEvent = Exclude<PaymentEvent, ErasureEvent>;
+export type OutcomeEvent = Exclude<OperationEvent, NoteEvent | LaterEvent | IntentEvent>;
 export type FollowingEvent = Exclude<IntentEvent | OutcomeEvent, { type: 'PaymentCreated' }>;
 
 const NOTED: readonly PaymentEventType[] = NOTES;
 export const isNote = (event: PaymentEvent): event is NoteEvent => NOTED.includes(event.type);
 export const isLater = (event: PaymentEvent): event is LaterEvent => event.type in LATER;
-/** An event that is no intent, no note and was not said later is an outcome. */
+const OF_ERASURE: readonly PaymentEventType[] = ERASURE;
+export const isOfErasure = (event: PaymentEvent): event is ErasureEvent =>
+  OF_ERASURE.includes(event.type);
+export const isOfOperation = (event: PaymentEvent, operationId: string): boolean =>
+  !isOfErasure(event) && event.data.operationId === operationId;
+/** An event that is no intent, no note, of no erasure and was not said later is an outcome. */
 export const isIntent = (event: PaymentEvent): event is IntentEvent => event.type in INTENDED;
 
 /** By event type; PaymentCreated begins a stream as PENDING. */
@@ -82,7 +98,7 @@ export const NO_AMOUNTS: Amounts = {
 /** The amounts that an event changes; none for an intent, a note, or a decline. */
 export const amountsAfter = (
   { refundedAmount }: Amounts,
-  { type, data: { amount } }: PaymentEvent,
+  { type, data: { amount } }: OperationEvent,
 ): Partial<Amounts> => {
   switch (type) {
     case 'PaymentAuthorized':

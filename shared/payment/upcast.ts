@@ -1,5 +1,6 @@
 /** Turns old stored events into current ones, a hop from version n to n + 1; none is rewritten. */
 import { EVENT_VERSIONS, type EventType } from './events.ts';
+import { takeApart } from './response.ts';
 
 type Hop = (data: unknown) => unknown;
 
@@ -29,8 +30,23 @@ export const upcastOver =
     return upcast;
   };
 
+/** Texts of a person stood in the clear. */
+const withClearGroup: Hop = (data) => {
+  const { card, details, ...others } = data as Parameters<typeof takeApart>[0];
+  const { group, ...open } = takeApart({ card, details });
+  return { ...others, ...open, personal: { clear: group } };
+};
+const withClearReason: Hop = (data) => {
+  const { reason: clear } = Object(data);
+  return clear === undefined ? data : { ...Object(data), reason: { clear } };
+};
+
 /** A version that is raised in events.ts needs its hop here. */
 const HOPS: Hops = {
+  PaymentCreated: { 1: withClearGroup },
+  PaymentCaptureRequested: { 1: withClearReason },
+  PaymentVoidRequested: { 1: withClearReason },
+  PaymentRefundRequested: { 1: withClearReason },
   ProviderAheadAcknowledged: {
     // Ledgers were numbered; the number is now an opaque cursor.
     1: (data) => {

@@ -6,7 +6,7 @@ import {
   hkdfSync,
   type KeyObject,
 } from 'node:crypto';
-import { bodyOf } from '../payment/response.ts';
+import { keptBodyOf } from '../payment/response.ts';
 import type { PaymentReadModel } from '../payment/state.ts';
 
 /** Without its check. Times are RFC 3339, the amount minor units. */
@@ -41,7 +41,7 @@ export const rowOf = (readModel: PaymentReadModel): DocumentRow => {
     merchantReference: merchantReference?.toWellFormed() ?? null,
     unresolvedSince: first?.since ?? null,
     unresolved: first === undefined ? null : JSON.stringify(unresolved),
-    body: bodyOf(readModel),
+    body: keptBodyOf(readModel),
   };
 };
 

@@ -157,6 +157,11 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
       kek: parsed.PERSONAL_DATA_KEK,
       previousKek: parsed.PERSONAL_DATA_PREVIOUS_KEK,
     },
+    erasure: {
+      holdDays: parsed.ERASURE_HOLD_DAYS,
+      /** 1: one person may erase. */
+      approvers: parsed.ERASURE_APPROVERS,
+    },
     traces: tracesOf(parsed),
     /** For a merchant that the merchants' file does not name. */
     rules,

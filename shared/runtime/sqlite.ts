@@ -64,7 +64,6 @@ export const openKeysFile = opens(
 
 export const openKeysToRead = opens(CAREFUL, { readOnly: true });
 
-/** Throws what `work` throws, and SQLite's errors; nothing is written then. */
 /** `FULL`: on the disk before the response; `NORMAL`: with the operating system. */
 export type Durability = 'FULL' | 'NORMAL';
 

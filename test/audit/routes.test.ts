@@ -9,6 +9,7 @@ import {
   expectResponseHeaders,
   idOf,
   leaveUnresolved,
+  signToken,
 } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
@@ -110,7 +111,10 @@ describe('docs/audit.md: the state of a payment at a moment', () => {
   });
 
   test('is the body of GET for now, without a difference', async () => {
-    const { json } = await read(`/payments/${story}/state`);
+    const scope = 'audit:read audit:personal';
+    const opened = await signToken({ merchant_id: '*', sub: 'auditor', scope });
+    const path = `/audit/v1/payments/${story}/state`;
+    const { json } = await service.ask('GET', path, undefined, { token: opened });
     expect(json.payment).toEqual((await service.get(story)).json);
     expect(json.differences).toEqual([]);
   });

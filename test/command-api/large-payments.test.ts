@@ -5,6 +5,7 @@ import { exportTexts, pageText } from '../../audit/log.ts';
 import { walkLog } from '../../audit/walk-log.ts';
 import { reconcile } from '../../command-api/back-office/reconcile/reconcile.ts';
 import { newThread } from '../../embedded/jobs.ts';
+import { createBodies } from '../../personal-data/opener.ts';
 import { getPayment } from '../../query-api/get-payment.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
@@ -17,7 +18,10 @@ import { appendLives } from '../support/many-payments.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { appendPayment, created, wholeLife } from '../support/payment-events.ts';
 import { paymentLogOver } from '../support/payment-log.ts';
+import { openNothing } from '../support/personal-data.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const UNOPENED = { openText: openNothing, bodies: createBodies(openNothing) };
 
 /** Events of a whole life. */
 const LIFE = wholeLife('pay_1').length;
@@ -103,7 +107,8 @@ describe('a payment of many operations is read in slices', () => {
   const fold = async (): Promise<void> => {
     const readModels = { get: async () => undefined } as never;
     const behind = () => false;
-    const found = await getPayment({ store: inMemory, readModels, behind }, 'pay_1', 'm_1');
+    const deps = { store: inMemory, readModels, behind, ...UNOPENED };
+    const found = await getPayment(deps, 'pay_1', 'm_1');
     expect(JSON.parse(found?.body ?? '{}').transactions).toHaveLength(OPERATIONS);
   };
 });

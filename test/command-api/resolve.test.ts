@@ -113,7 +113,7 @@ describe('what two persons resolve is recorded as the outcome, with both of them
       {
         paymentId: id,
         operation: 'create',
-        operationId: intent?.event.data.operationId,
+        operationId: Object(intent?.event.data).operationId,
         amountMinor: 2500,
         outcome: outcome.toUpperCase(),
         confirmed: false,
@@ -359,7 +359,7 @@ describe('gaps §16: GET /ops/v1/unresolved', () => {
       paymentId: id,
       merchantId: 'm_test',
       operation: 'create',
-      operationId: intent?.event.data.operationId,
+      operationId: Object(intent?.event.data).operationId,
       amountMinor: 2500,
       currency: 'USD',
       since: intent?.time,

@@ -10,7 +10,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const PAGE = readFileSync(join(ROOT, 'docs/how-to/add-a-field-to-an-event.md'), 'utf8');
-const FROZEN = 'test/payment/stored-events/PaymentCreated.v1.with-metadata.json';
+const FROZEN = 'test/payment/stored-events/PaymentCreated.v2.json';
 const VARIANT = '.with-sales-channel';
 
 const folder = temporaryFolder();
@@ -60,18 +60,20 @@ test('every step of the page can be done, and what has to pass passes', () => {
     line,
     "  salesChannel: published(freeText, 'Where the order was made.'),\n",
   );
+  addAfter('shared/payment/fields.ts', 'const OPEN = {\n', '  salesChannel: true,\n');
+  addAfter('docs/privacy.md', '| `merchantReference`, ', '`salesChannel`, ');
   const row = "| descriptor | string | Text shown on the customer's bank statement. |\n";
   addAfter('docs/interface.md', row, '| salesChannel | string | Where the order was made. |\n');
 
   const form = JSON.parse(textOf(FROZEN));
   form.stored.data.details.salesChannel = 'web';
-  const frozen = FROZEN.replace('.with-metadata', VARIANT);
+  const frozen = FROZEN.replace('.json', `${VARIANT}.json`);
   const freeze = () => writeFileSync(at(frozen), `${JSON.stringify(form, null, 2)}\n`);
   freeze();
   addAfter(
     'test/payment/stored-events.test.ts',
     "  { type: 'PaymentCreated', version: 1, variant: '.with-metadata' },\n",
-    `  { type: 'PaymentCreated', version: 1, variant: '${VARIANT}' },\n`,
+    `  { type: 'PaymentCreated', version: 2, variant: '${VARIANT}' },\n`,
   );
   form.hash = printedHash('test/payment/stored-events', /Received: "([0-9a-f]{64})"/);
   freeze();

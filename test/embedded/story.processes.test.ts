@@ -229,7 +229,9 @@ for (const { name, skip, start } of deployments) {
         'PaymentAuthorized',
         'PaymentCaptured',
       ]);
-      const then = await service.get(`/audit/v1/payments/${id}/state?revision=2`, auditor);
+      const personal = await service.token('*', 'audit:read audit:personal');
+      const opened = { authorization: `Bearer ${personal}` };
+      const then = await service.get(`/audit/v1/payments/${id}/state?revision=2`, opened);
       expect(JSON.stringify(then.json.payment)).toBe(sale.text);
       const explained = `/audit/v1/payments/${id}/explain?command=void`;
       expect((await service.get(explained, auditor)).json).toMatchObject({ allowed: false });

@@ -42,14 +42,15 @@ export const readingCases = (driver: EventStoreDriver): void => {
 
     test('unicode and large integers come back as they were', async () => {
       const descriptor = '\u0000\u001f"\\ 金额 🏦 e\u0301 \u2028 עברית';
-      const details = { descriptor, merchantReference: '𝒳'.repeat(100) };
+      const source = { storeId: descriptor };
+      const details = { source, merchantReference: '𝒳'.repeat(100) };
       const event = created({ amount: Number.MAX_SAFE_INTEGER, details });
       await store.append(named(1), 'none', [newEvent(event)]);
       expect((await store.readStream(named(1)))[0]?.event).toEqual(event);
     });
 
     test('gaps §9: append, stream, log and subscription hand back the same bytes', async () => {
-      const { data } = created({ details: { source: { storeId: 's' }, descriptor: 'd' } });
+      const { data } = created({ details: { source: { storeId: 's' }, goodsType: 'DIGITAL' } });
       const reversed = Object.fromEntries(Object.entries(data).reverse());
       const event = newEvent({ type: 'PaymentCreated', data: reversed } as never);
       const appended = bytes(await store.append(named(1), 'none', [event]));

@@ -33,7 +33,7 @@ const PAYMENTS = 120;
 const PAGE_BYTES = 4096;
 const FLIPS = timesOf(100, 20);
 const isLong = process.env.TEST_LONG === '1';
-const SEED = isLong ? Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31) : 20_261_129;
+const SEED = isLong ? Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31) : 20_261_130;
 const CONTEXT = { actor: 'tester', requestId: 'r', correlationId: 'r', causationId: 'r' };
 const { signal } = new AbortController();
 

@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -41,7 +41,9 @@ const timeless = (text: string): string => text.replace(READING, '"$1$3":$2$4"â€
 
 /** An endpoint that has failed is tried once more, and three days after the folder was made disabled by that. */
 const holdEndpoints = (folder: string): void => {
-  const deliveries = new DatabaseSync(join(folder, 'webhook-deliveries.sqlite'));
+  const file = join(folder, 'webhook-deliveries.sqlite');
+  if (!existsSync(file)) return;
+  const deliveries = new DatabaseSync(file);
   deliveries.exec(`UPDATE delivery SET row = json_set(row, '$.probeAt', ${Number.MAX_SAFE_INTEGER})
     WHERE row ->> 'fails' > 0`);
   deliveries.close();

@@ -4,12 +4,14 @@
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { GENESIS_HASH, hashOf, linkLog } from '../../shared/event-store/chain.ts';
+import { canonicalJson } from '../../shared/event-store/codec.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { streamOf } from '../../shared/payment/events.ts';
+import { type PaymentEvent, streamOf } from '../../shared/payment/events.ts';
 import { newEvent, wholeLife } from '../support/payment-events.ts';
 
 const START_MS = Date.parse('2026-01-01T00:00:00.000Z');
-const AT_A_TIME = 500;
 
 /** A UUID that follows from a number. */
 const idOf = (number: number): string => {
@@ -25,21 +27,37 @@ const idOf = (number: number): string => {
 const merchantOf = (n: number): string => `m_${n % 7}`;
 const paymentIdOf = (n: number): string => `pay_${String(n).padStart(26, '0')}`;
 
-/** Writes the log of `count` payments, one after another, each with its whole life. */
+/** As it was stored then, with the name of the holder in the clear. */
+const ofVersion1 = ({ type, data }: PaymentEvent) => {
+  if (type !== 'PaymentCreated') return data;
+  const { personal: _sealed, card, ...others } = data;
+  return { ...others, card: { ...card, holderName: 'Jane Doe' } };
+};
+
+/** Writes the log of `count` payments, one after another, each with its whole life, by the file's own form. */
 export const writeMany = async (folder: string, count: number): Promise<void> => {
-  const store = await openSqliteEventStore({ file: join(folder, 'events.sqlite') });
-  let number = 0;
-  for (let from = 0; from < count; from += AT_A_TIME) {
-    const appends = Array.from({ length: Math.min(AT_A_TIME, count - from) }, (_, n) => {
-      const paymentId = paymentIdOf(from + n);
-      const events = wholeLife(paymentId, merchantOf(from + n)).map((event) => {
-        number += 1;
-        const time = new Date(START_MS + number * 1000).toISOString();
-        return { ...newEvent(event, time), id: idOf(number) };
-      });
-      return store.append(streamOf(paymentId), 'none', events);
-    });
-    await Promise.all(appends);
+  const file = join(folder, 'events.sqlite');
+  await (await openSqliteEventStore({ file })).close();
+  using db = new DatabaseSync(file);
+  const addStream = db.prepare('INSERT INTO streams VALUES (?, ?)');
+  const addEvent = db.prepare('INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)');
+  let [number, logHash] = [0, GENESIS_HASH];
+  db.exec('BEGIN');
+  for (let n = 0; n < count; n += 1) {
+    const stream = streamOf(paymentIdOf(n));
+    addStream.run(n + 1, stream);
+    let previousHash = GENESIS_HASH;
+    for (const [revision, event] of wholeLife(paymentIdOf(n), merchantOf(n)).entries()) {
+      number += 1;
+      const { context } = newEvent(event);
+      const place = { id: idOf(number), previousHash, revision, schemaVersion: 1, stream };
+      const time = new Date(START_MS + number * 1000).toISOString();
+      const data = ofVersion1(event);
+      const text = canonicalJson({ context, data, ...place, time, type: event.type });
+      previousHash = hashOf(text);
+      logHash = linkLog(logHash, previousHash);
+      addEvent.run(number, n + 1, revision, place.id, previousHash, logHash, text);
+    }
   }
-  await store.close();
+  db.exec('COMMIT');
 };

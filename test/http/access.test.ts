@@ -24,6 +24,10 @@ const OF_ONE_TOO: RouteId[] = [
   'acknowledgeAttention',
   'listParked',
   'retryParked',
+  'erasePayment',
+  'holdErasure',
+  'releaseErasure',
+  'searchPeople',
 ];
 /** Of these it is recorded who did it, so a token names the person. */
 const BY_A_PERSON: RouteId[] = [
@@ -31,12 +35,16 @@ const BY_A_PERSON: RouteId[] = [
   'resolvePayment',
   'acknowledgeAttention',
   'acknowledgeBreak',
+  'erasePayment',
+  'holdErasure',
+  'releaseErasure',
 ];
 const ONE_ALONE =
   'the token is for all merchants; make one for a single merchant: payments token --merchant <id>';
 
 const scopeOf = (method: string, path: string): Scope => {
   if (path.startsWith('/audit/')) return 'audit:read';
+  if (/\/(erase|people)\b/.test(path)) return 'ops:erase';
   if (path.startsWith('/ops/')) return path.endsWith('/resolve') ? 'ops:resolve' : 'ops:admin';
   if (method === 'GET') return 'payments:read';
   return path.includes('/webhook-endpoints') ? 'webhooks:write' : 'payments:write';

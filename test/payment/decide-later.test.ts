@@ -4,7 +4,6 @@ import type { LaterCommand, LaterResult } from '../../shared/payment/commands.ts
 import { decideLater } from '../../shared/payment/decide.ts';
 import { type PaymentEvent, paymentSchemas } from '../../shared/payment/events.ts';
 import { minor } from '../../shared/payment/fields.ts';
-import { bodyOf } from '../../shared/payment/response.ts';
 import {
   authorizationExpired,
   authorizationExpiring,
@@ -25,6 +24,7 @@ import {
   timeOf,
   voidObserved,
 } from '../support/payment-events.ts';
+import { bodyUnopened } from '../support/personal-data.ts';
 import { stateAfter } from '../support/scenario.ts';
 
 const SECOND = operationId(2);
@@ -275,7 +275,7 @@ describe('gaps §15: a cardholder disputes a payment', () => {
       ...asSold.slice(1),
       disputed(),
     ]);
-    const names = Object.keys(JSON.parse(state === undefined ? '{}' : bodyOf(state)));
-    expect(names.slice(-2)).toEqual(['disputes', 'source']);
+    const names = Object.keys(JSON.parse(state === undefined ? '{}' : bodyUnopened(state)));
+    expect(names.slice(-3)).toEqual(['disputes', 'source', 'personalData']);
   });
 });

@@ -65,8 +65,11 @@ export const subStateOf = (state: PaymentState | undefined): string => {
 const CREATE = operationId(0);
 const FIRST = operationId(1);
 
-/** The rules of the others stand in decide-later.test.ts and decide-resolution.test.ts. */
-export type Kind = Exclude<Command['kind'], 'later' | 'resolve' | 'confirm'>;
+/** The rules of the others stand in decide-later, decide-resolution and decide-erasure.test.ts. */
+export type Kind = Exclude<Command['kind'], 'later' | 'resolve' | 'confirm' | 'erase' | 'hold'>;
+
+const lastOf = (given: PaymentEvent[]): string =>
+  Object(given.at(-1)?.data).operationId ?? NEW_OPERATION;
 
 /** The command of each cell; what is recorded is the approval of the payment's last operation. */
 export const COMMANDS: Record<Kind, (given: PaymentEvent[]) => Command> = {
@@ -74,9 +77,9 @@ export const COMMANDS: Record<Kind, (given: PaymentEvent[]) => Command> = {
   capture: () => capture(),
   void: () => voidIt(),
   refund: () => refund(),
-  open: (given) => open(given.at(-1)?.data.operationId ?? NEW_OPERATION),
-  authenticate: (given) => authenticate(given.at(-1)?.data.operationId ?? NEW_OPERATION),
-  record: (given) => record(given.at(-1)?.data.operationId ?? NEW_OPERATION),
+  open: (given) => open(lastOf(given)),
+  authenticate: (given) => authenticate(lastOf(given)),
+  record: (given) => record(lastOf(given)),
 };
 
 const exists = { kind: 'exists' } as const;

@@ -28,6 +28,7 @@ import {
   refundDeclined,
   refunded,
   refundRequested,
+  SEALED,
   voidDeclined,
   voidRequested,
 } from '../support/payment-events.ts';
@@ -158,8 +159,8 @@ describe('gaps §5: capture', () => {
     {
       title: 'a part',
       given: asAuthorized,
-      when: capture({ amount: 1, reason: 'one item was out of stock' }),
-      response: [captureRequested({ ...newly, amount: 1, reason: 'one item was out of stock' })],
+      when: capture({ amount: 1, reason: SEALED }),
+      response: [captureRequested({ ...newly, amount: 1, reason: SEALED })],
     },
     {
       title: 'M1: one above the authorized amount',
@@ -199,8 +200,8 @@ describe('gaps §5: void', () => {
     {
       title: 'carries the authorized amount',
       given: [created({ amount: 700 }), authorized({ amount: 700 })],
-      when: voidIt({ reason: 'order cancelled' }),
-      response: [voidRequested({ ...newly, amount: 700, reason: 'order cancelled' })],
+      when: voidIt({ reason: SEALED }),
+      response: [voidRequested({ ...newly, amount: 700, reason: SEALED })],
     },
     {
       title: 'after a declined capture the authorization can be voided',
@@ -225,8 +226,8 @@ describe('gaps §5, §7: refund', () => {
     {
       title: 'a part',
       given: asCaptured,
-      when: refund({ amount: 1, reason: 'damaged' }),
-      response: [refundRequested({ ...newly, amount: 1, reason: 'damaged' })],
+      when: refund({ amount: 1, reason: SEALED }),
+      response: [refundRequested({ ...newly, amount: 1, reason: SEALED })],
     },
     {
       title: 'an omitted amount is what is left of the captured, not of the authorized, amount',

@@ -11,6 +11,7 @@ import {
   created,
   operationId,
   refundRequested,
+  SEALED,
   voidRequested,
 } from '../support/payment-events.ts';
 import { scenarios, stateAfter } from '../support/scenario.ts';
@@ -50,8 +51,8 @@ describe('ADR-0247: an intent names the provider that it is sent to', () => {
     {
       title: 'the refund, with its reason',
       given: capturedAtA,
-      when: refund({ providers: [A], reason: 'returned' }),
-      response: [refundRequested({ ...newly, provider: A, reason: 'returned' })],
+      when: refund({ providers: [A], reason: SEALED }),
+      response: [refundRequested({ ...newly, provider: A, reason: SEALED })],
     },
     {
       title: 'an earlier name of the same provider is stored no more',

@@ -10,7 +10,7 @@ import {
   type PaymentResponse,
 } from '../../shared/payment/fields.ts';
 import { foldReadModel, project } from '../../shared/payment/fold.ts';
-import { bodyOf, failureBodyOf, responseOf } from '../../shared/payment/response.ts';
+import { bodyOf, failureBodyOf, responseOf, takeApart } from '../../shared/payment/response.ts';
 import type { PaymentReadModel } from '../../shared/payment/state.ts';
 import {
   authenticationRequested,
@@ -45,7 +45,11 @@ const readModelOf = (events: PaymentEvent[]): PaymentReadModel => {
 };
 
 /** As merchants see it. */
-const responseIn = (events: PaymentEvent[]): PaymentResponse => responseOf(readModelOf(events));
+const responseIn = (events: PaymentEvent[]): PaymentResponse =>
+  responseOf(readModelOf(events), HELD);
+
+/** What the box of a payment holds. */
+const HELD = { text: { holderName: 'Jane Doe' } };
 
 const card = {
   bin: '42424242',
@@ -304,7 +308,7 @@ describe('gaps §24: when an authorization ends', () => {
     expect(responseIn(events)).toMatchObject({ authorizationExpiresAt });
     const source = { storeId: 's1' };
     const withSource = [created({ details: { source } }), ...events.slice(1)];
-    expect(Object.keys(JSON.parse(bodyOf(readModelOf(withSource)))).slice(-2)).toEqual([
+    expect(Object.keys(JSON.parse(bodyOf(readModelOf(withSource), HELD))).slice(-2)).toEqual([
       left,
       'source',
     ]);
@@ -316,7 +320,7 @@ describe('gaps §24: when an authorization ends', () => {
     ['VOIDED', [...withExpiry, voidRequested(), voided()]],
     ['VOIDED, because it ran out', [...withExpiry, authorizationExpired()]],
   ])('%s does not', (_title, events) => {
-    expect(JSON.parse(bodyOf(readModelOf(events)))).not.toHaveProperty(left);
+    expect(JSON.parse(bodyOf(readModelOf(events), HELD))).not.toHaveProperty(left);
   });
 });
 
@@ -350,20 +354,23 @@ describe('gaps §4: what is absent is left out', () => {
 
   test('all that the merchant gave comes back, but for previousFailures', () => {
     const { previousFailures: _given, ...responded } = everything;
-    const response = responseIn([created({ details: everything })]);
+    const { group, ...open } = takeApart({ card, details: everything });
+    const response = responseOf(readModelOf([created(open)]), { text: group });
     expect(response).toEqual({ ...asCreated, ...responded });
   });
 
   test('the text of a body without any optional field', () => {
-    const { brand: _brand, ...plain } = { ...card, cvvPresentDuringAttempt: false };
-    const body = bodyOf(readModelOf([created({ details: {}, card: plain })]));
+    const { brand: _brand, holderName: _held, ...plain } = card;
+    const open = { details: {}, card: { ...plain, cvvPresentDuringAttempt: false } };
+    const body = bodyOf(readModelOf([created(open)]), HELD);
     expect(body).toBe(
       '{"paymentId":"pay_1","amount":2500,"authorizedAmount":0,"capturedAmount":0,' +
         '"refundedAmount":0,"refundableAmount":0,"currency":"USD","status":"PENDING",' +
-        '"paymentMethod":{"type":"CARD","card":{"bin":"42424242","last4":"4242",' +
-        '"holderName":"Jane Doe","cvvPresentDuringAttempt":false,"expiryMonth":"12",' +
-        '"expiryYear":"2030"},"encryptedCard":{"bin":"42424242","holderName":"Jane Doe",' +
-        '"cvvPresentDuringAttempt":false,"expiryMonth":"12","expiryYear":"2030"}},' +
+        '"paymentMethod":{"type":"CARD","card":{"bin":"42424242",' +
+        '"cvvPresentDuringAttempt":false,"expiryMonth":"12","expiryYear":"2030",' +
+        '"holderName":"Jane Doe","last4":"4242"},"encryptedCard":{"bin":"42424242",' +
+        '"cvvPresentDuringAttempt":false,"expiryMonth":"12","expiryYear":"2030",' +
+        '"holderName":"Jane Doe"}},' +
         `"captureNow":false,"createdAt":"${timeOf(0)}","updatedAt":"${timeOf(0)}",` +
         '"transactions":[]}',
     );

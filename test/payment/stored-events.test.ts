@@ -14,6 +14,7 @@ import {
   EVENT_VERSIONS,
   type EventType,
   type PaymentEvent,
+  READ_SCHEMAS,
 } from '../../shared/payment/events.ts';
 import { CannotUpcast, upcastOver, withNamesOfToday } from '../../shared/payment/upcast.ts';
 import { anyPayment, authorized, created, newEvent } from '../support/payment-events.ts';
@@ -82,7 +83,7 @@ describe('gaps §6: every stored form is read by the code of today', () => {
     const event = decode(rowOf(stored));
     expect(event).toMatchObject({ stream: stored.stream, revision: stored.revision });
     expect(stored).toMatchObject({ type: form.type, schemaVersion: form.version });
-    expect(EVENT_SCHEMAS[form.type].safeParse(dataOf(event)).success).toBe(true);
+    expect(READ_SCHEMAS[form.type].safeParse(dataOf(event)).success).toBe(true);
   });
 
   test.each(forms)('the hash of $type version $version is that of its canonical JSON', (form) => {
@@ -199,7 +200,7 @@ describe('decoding is loose, and total', () => {
   const { data } = frozenForm('PaymentAuthorized.v1.json').stored;
 
   test('a field that a later version added is left out, at any depth', () => {
-    const { stored } = frozenForm('PaymentCreated.v1.json');
+    const { stored } = frozenForm('PaymentCreated.v2.json');
     const { card, details, ...rest } = stored.data as Record<string, object>;
     const later = { ...rest, card: { ...card, token: 't' }, details: { ...details, gift: true } };
     const wider = { ...stored, region: 'eu', data: { ...later, channel: 'web' } };

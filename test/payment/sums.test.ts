@@ -68,7 +68,7 @@ test('an outcome of another amount than before is found in every stream', () => 
         const at = outcomes[n % outcomes.length] as number;
         const event = events[at] as PaymentEvent;
         if (event.type.endsWith('Requested')) return;
-        const amount = event.data.amount + more;
+        const amount = Object(event.data).amount + more;
         const forged = { ...event, data: { ...event.data, amount } } as PaymentEvent;
         expect(breakOf(events.with(at, forged))).toMatch(new RegExp(`^${at}: `));
       },

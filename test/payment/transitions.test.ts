@@ -10,8 +10,8 @@ import {
 } from '../../shared/payment/events.ts';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../../shared/payment/fields.ts';
 import { foldReadModel, foldState, project } from '../../shared/payment/fold.ts';
-import { bodyOf } from '../../shared/payment/response.ts';
 import type { PaymentReadModel } from '../../shared/payment/state.ts';
+import { isOfErasure } from '../../shared/payment/transitions.ts';
 import {
   authenticationRequested,
   authorizationExpired,
@@ -24,10 +24,14 @@ import {
   created,
   disputeClosed,
   disputed,
+  erasureHeld,
+  erasureReleased,
+  erasureRequested,
   failed,
   operationId,
   outcomeConfirmed,
   outcomeContradicted,
+  personalDataErased,
   placed,
   providerOpened,
   refundDeclined,
@@ -36,12 +40,14 @@ import {
   refundObserved,
   refundRequested,
   resolutionRequested,
+  SEALED,
   timeOf,
   voidDeclined,
   voided,
   voidObserved,
   voidRequested,
 } from '../support/payment-events.ts';
+import { bodyUnopened } from '../support/personal-data.ts';
 
 const FIRST = operationId(1);
 const asAuthorized = [created(), authorized()];
@@ -104,6 +110,10 @@ const TABLE: Record<PaymentStatus, Followed[]> = {
 
 const EVENTS: Record<PaymentEventType, PaymentEvent> = {
   PaymentCreated: created(),
+  PaymentErasureRequested: erasureRequested(),
+  PaymentErasureHeld: erasureHeld(),
+  PaymentErasureReleased: erasureReleased(),
+  PaymentPersonalDataErased: personalDataErased(),
   PaymentProviderOpened: providerOpened(),
   PaymentAuthenticationRequested: authenticationRequested(),
   PaymentAuthorized: authorized(),
@@ -150,10 +160,25 @@ describe.each(PAYMENT_STATUSES)('after %s', (status) => {
     }
   });
 
+  test('an erasure and its steps change the personal part alone', () => {
+    const readModel = foldReadModel(placed(given)) as PaymentReadModel;
+    for (const event of Object.values(EVENTS).filter(isOfErasure)) {
+      const { revision, personal, ...after } = project(readModel, {
+        revision: given.length,
+        time: timeOf(99),
+        event,
+      });
+      const isErased = event.type === 'PaymentPersonalDataErased';
+      expect(personal).toEqual(isErased ? { erasedAt: timeOf(99) } : SEALED);
+      expect({ ...after, revision: revision - 1, personal: SEALED }).toEqual(readModel);
+    }
+  });
+
   test('every other event is damage', () => {
     const readModel = foldReadModel(placed(given));
     const allowed = followed.map(([events]) => events.at(-1)?.type);
-    for (const type of PAYMENT_EVENT_TYPES.filter((one) => !allowed.includes(one))) {
+    const others = PAYMENT_EVENT_TYPES.filter((one) => !allowed.includes(one));
+    for (const type of others.filter((one) => !isOfErasure(EVENTS[one]))) {
       const next = { revision: given.length, time: timeOf(given.length), event: EVENTS[type] };
       const why = NOTES.includes(type)
         ? `${type} does not fit its operation`
@@ -259,7 +284,7 @@ describe('gaps §16: what is noted of an operation changes no status and no amou
   const state = (events: PaymentEvent[]) => foldState(placed(events))?.operations[0];
   const readModel = (events: PaymentEvent[]) => foldReadModel(placed(events));
   const bodyAfter = (events: PaymentEvent[]) =>
-    bodyOf(foldReadModel(placed(events)) as PaymentReadModel);
+    bodyUnopened(foldReadModel(placed(events)) as PaymentReadModel);
 
   test.each<[string, PaymentEvent[], string | undefined]>([
     ['resolved by hand', byHand, 'UNCONFIRMED'],

@@ -19,6 +19,7 @@ import {
 } from '../../webhooks/message.ts';
 import { expectDescribed, type Received } from '../support/once/api-description.ts';
 import { authorized, captured, created, newEvent, placed } from '../support/payment-events.ts';
+import { openNothing } from '../support/personal-data.ts';
 
 type Content = Record<
   string,
@@ -212,7 +213,7 @@ test.each(['docs/openapi.json', 'docs/openapi-audit.json'])(
   },
 );
 
-test('a message to a webhook endpoint fits its schema, and has a type that is described', () => {
+test('a message to a webhook endpoint fits its schema, and has a type that is described', async () => {
   const { webhooks, components } = description;
   const ajv = new Ajv2020({ strict: false });
   formats.default(ajv);
@@ -220,7 +221,7 @@ test('a message to a webhook endpoint fits its schema, and has a type that is de
   const events = [created({ captureNow: true }), authorized(), captured()];
   const readModel = foldReadModel(placed(events)) as PaymentReadModel;
   const recorded = { ...newEvent(captured()), revision: 2 } as unknown as RecordedPaymentEvent;
-  const { body } = paymentMessage(recorded, readModel) as Message;
+  const { body } = (await paymentMessage(recorded, readModel, openNothing)) as Message;
   const { $ref } = webhooks.paymentMessage.post.requestBody.content['application/json'].schema;
   expect([ajv.validate(`api${$ref}`, JSON.parse(body)), ajv.errorsText()]).toEqual([
     true,

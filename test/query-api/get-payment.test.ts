@@ -2,12 +2,14 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { createBodies } from '../../personal-data/opener.ts';
 import { behindTheStream, getPayment } from '../../query-api/get-payment.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import { foldReadModel } from '../../shared/payment/fold.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { appendPayment, timeOf, wholeLife } from '../support/payment-events.ts';
+import { openNothing } from '../support/personal-data.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
 import {
   expectError,
@@ -19,6 +21,8 @@ import {
   token,
 } from '../support/service-in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const UNOPENED = { openText: openNothing, bodies: createBodies(openNothing) };
 
 const service = await openInProcess();
 const paymentId = idOf(await service.create());
@@ -85,7 +89,8 @@ describe('gaps §9: a document at revision 1 of a longer stream, where others ap
     await readModels.apply(changes, null, '3');
     if (revision === 1) store.failWith(new StoreUnavailable('down'));
     const behind = isParked ? () => false : behindTheStream(store);
-    const found = await getPayment({ store, readModels, behind }, 'pay_1', readModel.merchantId);
+    const deps = { store, readModels, behind, ...UNOPENED };
+    const found = await getPayment(deps, 'pay_1', readModel.merchantId);
     expect(found?.revision).toBe(revision);
     await readModels.close();
     folder.remove();

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { listUnresolved } from '../../command-api/recovery/unresolved.ts';
+import { createBodies } from '../../personal-data/opener.ts';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { behindTheStream } from '../../query-api/get-payment.ts';
 import { registerQueryApi } from '../../query-api/routes.ts';
@@ -18,6 +19,7 @@ import {
   timeOf,
 } from '../support/payment-events.ts';
 import { paymentLogOver } from '../support/payment-log.ts';
+import { openNothing } from '../support/personal-data.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
 import { openApp, SECRET, token } from '../support/service-in-process.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -57,6 +59,8 @@ describe.each(Object.entries(KINDS))('P5: a payment with an event that %s', (_, 
       store,
       readModels,
       behind: behindTheStream(store),
+      openText: openNothing,
+      bodies: createBodies(openNothing),
       webhookSecret: async () => SECRET,
     });
   });

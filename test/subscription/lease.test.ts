@@ -1,7 +1,7 @@
 /** Several projectors on one set of read models: one follows the log, the others stand by. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type Projector, type ProjectorOptions, startProjector } from '../../projector/compose.ts';
-import { bodyOf } from '../../shared/payment/response.ts';
+import { keptBodyOf } from '../../shared/payment/response.ts';
 import { ReadModelsUnavailable } from '../../shared/read-models/errors.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { keepLease } from '../../shared/subscription/lease.ts';
@@ -92,7 +92,7 @@ for (const driver of readModelDrivers) {
       expect(await readModels.waitForRevision(paymentId, readModel?.revision ?? 0, HANGS_MS)).toBe(
         true,
       );
-      expect((await readModels.getAny(paymentId))?.body).toBe(readModel && bodyOf(readModel));
+      expect((await readModels.getAny(paymentId))?.body).toBe(readModel && keptBodyOf(readModel));
     };
 
     beforeEach(async () => {

@@ -17,7 +17,7 @@ export const identity = { fingerprint: 'f'.repeat(64) };
 
 const first = created();
 if (first.type !== 'PaymentCreated') throw new Error('created() makes a PaymentCreated');
-const { card, details } = first.data;
+const { card, details, personal } = first.data;
 
 export const create = (fields: Partial<Plain<CreateCommand>> = {}): CreateCommand => ({
   kind: 'create',
@@ -30,6 +30,7 @@ export const create = (fields: Partial<Plain<CreateCommand>> = {}): CreateComman
   card,
   numberBrand: 'VISA',
   details,
+  personal,
   identity,
   rules: { maxAmount: 99_999_999 },
   providers: [],

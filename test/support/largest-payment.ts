@@ -1,5 +1,8 @@
 /** The largest payment that the contract allows: every text at its maximum, and any number of operations. */
-import type { EventData, PaymentEvent } from '../../shared/payment/events.ts';
+import { newPersonalKey, sealBox } from '../../personal-data/box.ts';
+import { type PaymentEvent, streamOf } from '../../shared/payment/events.ts';
+import type { PaymentDetails } from '../../shared/payment/fields.ts';
+import { takeApart } from '../../shared/payment/response.ts';
 import {
   authorized,
   captured,
@@ -8,6 +11,7 @@ import {
   refundDeclined,
   refunded,
   refundRequested,
+  SEALED,
 } from './payment-events.ts';
 
 /** As long as any text of a request may be, in characters of three bytes each. */
@@ -23,7 +27,7 @@ const item = (n: number) => ({
 });
 
 /** 200 items, and every other optional field. */
-const details: EventData<'PaymentCreated'>['details'] = {
+const details: PaymentDetails = {
   merchantReference: LONG,
   descriptor: LONG,
   goodsType: 'PHYSICAL',
@@ -37,6 +41,16 @@ const details: EventData<'PaymentCreated'>['details'] = {
   source: { storeId: LONG, initiatedBy: 'CONSUMER', externalMerchantId: LONG },
 };
 
+const CARD = {
+  bin: '42424242',
+  last4: '4242',
+  holderName: LONG,
+  cvvPresentDuringAttempt: true,
+  expiryMonth: '12',
+  expiryYear: '2030',
+  brand: 'VISA',
+};
+
 /** The first event, with every text at its maximum, and all items that there may be or fewer. */
 export const largestCreated = (
   paymentId: string,
@@ -45,7 +59,9 @@ export const largestCreated = (
 ): PaymentEvent => {
   const productItems = details.productItems?.slice(0, items) ?? [];
   const fields = { paymentId, merchantId, captureNow: true, amount: 99_999_999 };
-  return created({ ...fields, details: { ...details, productItems } });
+  const { group, ...open } = takeApart({ card: CARD, details: { ...details, productItems } });
+  const place = { stream: streamOf(paymentId), eventType: 'PaymentCreated', field: 'personal' };
+  return created({ ...fields, ...open, personal: sealBox(newPersonalKey(), place, group) });
 };
 
 const ONE_CENT = { currency: 'USD', amount: 1 };
@@ -55,7 +71,7 @@ export const refundsOfOneCent = (first: PaymentEvent, operations: number): Payme
   const sale = { amount: 99_999_999 };
   const refunds = Array.from({ length: operations - 1 }, (_, n) => operationId(n + 1)).flatMap(
     (operation) => [
-      refundRequested({ ...ONE_CENT, operationId: operation, reason: 'one cent' }),
+      refundRequested({ ...ONE_CENT, operationId: operation, reason: SEALED }),
       refunded({ ...ONE_CENT, operationId: operation, providerReference: operation }),
     ],
   );

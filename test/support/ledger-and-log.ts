@@ -11,9 +11,9 @@ import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { paymentOf } from '../../shared/payment/events.ts';
 import { foldReadModel, foldState } from '../../shared/payment/fold.ts';
-import { bodyOf } from '../../shared/payment/response.ts';
 import { type PaymentState, unresolvedOperations } from '../../shared/payment/state.ts';
 import { eventsOf } from './many-payments.ts';
+import { openerIn } from './personal-data.ts';
 import type { Body } from './service-client.ts';
 import { HANGS_MS } from './time-bounds.ts';
 import type { Acknowledged } from './writers.ts';
@@ -33,6 +33,7 @@ const readEvents = async (dataDir: string): Promise<RecordedEvent[]> => {
 
 /** Every payment of the event store by its id, folded. Throws where a stream is damaged. */
 export const paymentsOfLog = async (dataDir: string): Promise<Map<string, LoggedPayment>> => {
+  await using opener = await openerIn(dataDir);
   const streams = Map.groupBy(await readEvents(dataDir), ({ stream }) => stream);
   const payments = new Map<string, LoggedPayment>();
   for (const [stream, events] of streams) {
@@ -41,7 +42,7 @@ export const paymentsOfLog = async (dataDir: string): Promise<Map<string, Logged
     const readModel = foldStream(events, foldReadModel);
     const state = foldStream(events, foldState);
     if (readModel === undefined || state === undefined) throw new Error(`nothing in ${stream}?`);
-    payments.set(paymentId, { state, body: bodyOf(readModel) });
+    payments.set(paymentId, { state, body: await opener.bodyOf(readModel) });
   }
   return payments;
 };

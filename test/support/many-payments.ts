@@ -4,7 +4,7 @@ import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/events.ts';
 import { foldReadModel } from '../../shared/payment/fold.ts';
-import { bodyOf } from '../../shared/payment/response.ts';
+import { keptBodyOf } from '../../shared/payment/response.ts';
 import type { PaymentReadModel } from '../../shared/payment/state.ts';
 import { appendPayment, newEvent, timeOf, wholeLife } from './payment-events.ts';
 
@@ -61,7 +61,7 @@ export const foldOf = async (
   paymentId: string,
 ): Promise<string | undefined> => {
   const readModel = await readModelOf(store, paymentId);
-  return readModel && bodyOf(readModel);
+  return readModel && keptBodyOf(readModel);
 };
 
 /** The bodies of several payments. */

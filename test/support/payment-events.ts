@@ -31,6 +31,9 @@ const builder =
   (data: Partial<Plain<EventData<T>>> = {}): PaymentEvent =>
     ({ type, data: { ...usual, ...data } }) as unknown as PaymentEvent;
 
+/** A box that no key opens: most tests look at no name. */
+export const SEALED = { box: 'b'.repeat(64), key: 'k'.repeat(32) };
+
 export const created = builder('PaymentCreated', {
   ...create,
   paymentId: 'pay_1',
@@ -39,13 +42,13 @@ export const created = builder('PaymentCreated', {
   card: {
     bin: '42424242',
     last4: '4242',
-    holderName: 'Jane Doe',
     cvvPresentDuringAttempt: true,
     expiryMonth: '12',
     expiryYear: '2030',
     brand: 'VISA',
   },
   details: { merchantReference: 'order-1' },
+  personal: SEALED,
   identity,
 });
 export const providerOpened = builder('PaymentProviderOpened', {
@@ -109,6 +112,18 @@ export const outcomeConfirmed = builder('PaymentOutcomeConfirmed', {
 export const outcomeContradicted = builder('PaymentOutcomeContradicted', {
   ...create,
   outcome: 'APPROVED',
+});
+const order = { reason: 'CONSUMER_REQUEST', ticket: 'DPO-1' } as const;
+export const erasureRequested = builder('PaymentErasureRequested', {
+  ...order,
+  requestedBy: 'jane',
+});
+export const erasureHeld = builder('PaymentErasureHeld', { ticket: 'CASE-1' });
+export const erasureReleased = builder('PaymentErasureReleased', { ticket: 'CASE-1' });
+export const personalDataErased = builder('PaymentPersonalDataErased', {
+  ...order,
+  requestedBy: 'jane',
+  keys: [SEALED.key],
 });
 
 /** A payment's whole life: authorized, captured in part, refunded in part. */

@@ -3,8 +3,11 @@ import { hashOf } from '../../shared/event-store/chain.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { NewEvent, RecordedEvent } from '../../shared/event-store/port.ts';
-import { type PaymentEvent, streamOf } from '../../shared/payment/events.ts';
+import { type EventData, type PaymentEvent, streamOf } from '../../shared/payment/events.ts';
+import type { MaskedCard, PaymentDetails } from '../../shared/payment/fields.ts';
+import { takeApart } from '../../shared/payment/response.ts';
 import { SEALS_STREAM, type SealEvent } from '../../shared/payment/seal-events.ts';
+import { isIntent } from '../../shared/payment/transitions.ts';
 import { sealMessageOf } from '../../topics/batch.ts';
 import { eventMessage, stateMessage } from '../../topics/messages.ts';
 import { type FeedMessage, PARTITIONS_DEFAULT } from '../../topics/port.ts';
@@ -19,13 +22,16 @@ import {
   captured,
   captureObserved,
   captureRequested,
-  created,
   disputeClosed,
   disputed,
+  erasureHeld,
+  erasureReleased,
+  erasureRequested,
   failed,
   operationId,
   outcomeConfirmed,
   outcomeContradicted,
+  personalDataErased,
   providerOpened,
   refundDeclined,
   refunded,
@@ -33,6 +39,7 @@ import {
   refundObserved,
   refundRequested,
   resolutionRequested,
+  SEALED,
   timeOf,
   voidDeclined,
   voided,
@@ -104,6 +111,39 @@ const card = {
   brand: 'VISA',
 };
 
+/** The frozen messages are of events of version 1, which had texts of a person in the clear. */
+type FirstVersion = Omit<
+  EventData<'PaymentCreated'>,
+  'card' | 'details' | 'personal' | 'amount'
+> & {
+  amount: number;
+  card: MaskedCard;
+  details: PaymentDetails;
+};
+const USUAL: FirstVersion = {
+  operationId: operationId(0),
+  amount: 2500,
+  currency: 'USD',
+  paymentId: 'pay_1',
+  merchantId: 'm_1',
+  captureNow: false,
+  card: { ...card, holderName: 'Jane Doe' },
+  details: { merchantReference: 'order-1' },
+  identity: { fingerprint: 'f'.repeat(64) },
+};
+const created = (data: Partial<FirstVersion> = {}): PaymentEvent =>
+  ({ type: 'PaymentCreated', data: { ...USUAL, ...data } }) as unknown as PaymentEvent;
+
+/** As it is stored now. */
+const sealedForm = ({ type, data }: PaymentEvent): PaymentEvent => {
+  if (type === 'PaymentCreated') {
+    const { group: _sealed, ...open } = takeApart(data as unknown as FirstVersion);
+    return { type, data: { ...data, ...open, personal: SEALED } };
+  }
+  const reason = isIntent({ type, data } as PaymentEvent) && 'reason' in data ? SEALED : undefined;
+  return { type, data: reason ? { ...data, reason } : data } as PaymentEvent;
+};
+
 /** A payment with every optional field there is, but for those of `laterLives`. */
 const full = created({
   merchantId: 'm_é 1',
@@ -126,15 +166,17 @@ const full = created({
   },
 });
 
+const CLEAR = { reason } as object;
+
 const lives: PaymentEvent[][] = [
   [
     full,
     authorized({ providerReference, resolution }),
-    captureRequested({ operationId: operationId(1), identity, reason }),
+    captureRequested({ operationId: operationId(1), identity, ...CLEAR }),
     captureDeclined({ operationId: operationId(1), resolution }),
     captureRequested({ operationId: operationId(2), amount: 2000, identity }),
     captured({ operationId: operationId(2), amount: 2000, releasedAmount: 500, providerReference }),
-    refundRequested({ operationId: operationId(3), amount: 800, identity, reason }),
+    refundRequested({ operationId: operationId(3), amount: 800, identity, ...CLEAR }),
     refundDeclined({ operationId: operationId(3), amount: 800 }),
     refundRequested({ operationId: operationId(4), amount: 800, identity }),
     refunded({ operationId: operationId(4), amount: 800, providerReference }),
@@ -143,7 +185,7 @@ const lives: PaymentEvent[][] = [
   [
     created({ paymentId: 'pay_3' }),
     authorized(),
-    voidRequested({ operationId: operationId(1), identity, reason }),
+    voidRequested({ operationId: operationId(1), identity, ...CLEAR }),
     voidDeclined({ operationId: operationId(1) }),
     voidRequested({ operationId: operationId(2) }),
     voided({ operationId: operationId(2), providerReference }),
@@ -193,6 +235,14 @@ const laterLives: PaymentEvent[][] = [
     created({ paymentId: 'pay_15' }),
     authorized({ authorizationExpiresAt: '2026-01-08T00:00:00.000Z' }),
     authorizationExpiring(),
+  ],
+  [
+    created({ paymentId: 'pay_16' }),
+    failed(),
+    erasureRequested(),
+    erasureHeld(),
+    erasureReleased(),
+    personalDataErased(),
   ],
 ];
 
@@ -259,7 +309,8 @@ export const allSampleMessages = async (): Promise<FeedMessage[]> => {
       };
       return { id: idOf(n), time: timeOf(n), event, context };
     });
-    await store.append(stream, 'none', batch);
+    const stored = batch.map((one) => ({ ...one, event: sealedForm(one.event) }));
+    await store.append(stream, 'none', stored);
     for (const [id, hash] of frozenHashesOf(stream, batch)) hashes.set(id, hash);
   };
   for (const [at, events] of lives.entries()) await appendLife(events, at + 1);

@@ -6,6 +6,7 @@
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { type CommandSide, openCommandSide } from '../../command-api/compose.ts';
+import { createOpener } from '../../personal-data/opener.ts';
 import { startProjector } from '../../projector/compose.ts';
 import { PARKED_ROUTES, PROJECTION_ROUTES } from '../../projector/projection-routes.ts';
 import type { LedgerEntry, Provider } from '../../providers/port.ts';
@@ -20,11 +21,13 @@ import { createStreams } from '../../shared/http/server/streams.ts';
 import { streamOf } from '../../shared/payment/events.ts';
 import { foldReadModel, foldState } from '../../shared/payment/fold.ts';
 import { bodyOf } from '../../shared/payment/response.ts';
+import { openPersonal } from '../../shared/payment/state.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { addressKinds } from '../../webhooks/endpoints/addresses.ts';
 import { sqliteDeliveries } from '../../webhooks/store/sqlite.ts';
 import { providerFaults } from './faults-on-demand.ts';
 import { memoryDocument } from './memory-feed.ts';
+import { memoryKeys } from './personal-data.ts';
 import { readModelsIn } from './read-models-here.ts';
 import { configOf, idOf, openApp, requestsTo, SECRET, token } from './service-in-process.ts';
 import { silentLog } from './silent-log.ts';
@@ -111,6 +114,8 @@ export const openTwoCommandProcesses = async (
     reconciliation: memoryDocument(),
     turn: memoryDocument(),
   };
+  const keys = memoryKeys();
+  const opener = createOpener({ keys, store, logger: silentLog });
   const beganMs = Date.now();
   const opened: { app: FastifyInstance; side: CommandSide }[] = [];
 
@@ -137,6 +142,8 @@ export const openTwoCommandProcesses = async (
         kindOf: addressKinds([]),
       },
       identities: createIdentities([SECRET]),
+      keys,
+      opener,
       provider: faults.wrap({ ...around(ownProvider), close: async () => undefined }),
       metrics: createMetrics(),
       log: Object.assign(Object.create(silentLog), {
@@ -172,6 +179,8 @@ export const openTwoCommandProcesses = async (
     b,
     open,
     store,
+    /** Of both processes. */
+    keys,
     readModels,
     projector,
     ledger: async (paymentId?: string): Promise<LedgerEntry[]> => {
@@ -188,7 +197,7 @@ export const openTwoCommandProcesses = async (
     body: async (paymentId: string) => {
       const readModel = foldReadModel(await events(paymentId));
       if (readModel === undefined) throw new Error('there is no such payment');
-      return bodyOf(readModel);
+      return bodyOf(readModel, await openPersonal(opener.openText, readModel));
     },
     /** Ends the faults of both processes, and puts their clocks right. */
     calm: (): void => {

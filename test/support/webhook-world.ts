@@ -13,6 +13,7 @@ import type { DeliveryStore } from '../../webhooks/store/port.ts';
 import { manualClock } from './manual-clock.ts';
 import { type MemoryEventStore, memoryEventStore } from './memory-event-store.ts';
 import { appendPayment, wholeLife } from './payment-events.ts';
+import { openNothing } from './personal-data.ts';
 import { silent } from './silent-log.ts';
 
 export const WORLD_SECRET = 'a secret of the tests, 32 bytes long at least';
@@ -112,7 +113,8 @@ export const webhookWorld = (options: WorldOptions = {}) => {
   };
   const disable = disableIn(store, logger);
   const { startTimer } = clock;
-  const parts = { store, deliveries, sender, disable, logger, nowMs, startTimer };
+  const openText = openNothing;
+  const parts = { store, deliveries, sender, disable, logger, nowMs, startTimer, openText };
   const deliverer = startDeliverer({
     store,
     begin: async (secret) =>

@@ -13,6 +13,7 @@ import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { PAYMENT_EVENT_TYPES, paymentSchemas, streamOf } from '../../shared/payment/events.ts';
 import type { PaymentDetails } from '../../shared/payment/fields.ts';
 import { project } from '../../shared/payment/fold.ts';
+import { takeApart } from '../../shared/payment/response.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 import { eventMessage, stateMessage } from '../../topics/messages.ts';
 import { MESSAGE_VERSIONS } from '../../topics/schemas.ts';
@@ -43,11 +44,25 @@ const expectValid = (schema: string, value: unknown): void => {
   expect(validate.errors ?? []).toEqual([]);
 };
 
+const CARD = {
+  last4: '4242',
+  holderName: 'x',
+  cvvPresentDuringAttempt: true,
+  expiryMonth: '12',
+  expiryYear: '2030',
+};
+
 /** A create with these details, as the relay reads it. */
 const storedCreate = async (details: PaymentDetails) => {
   const store = memoryEventStore();
   const context = { actor: 'a', requestId: 'r', correlationId: 'r', causationId: 'r' };
-  const own = { id: newEventId(), time: timeOf(1), event: created({ details }), context };
+  const { group: _sealed, ...open } = takeApart({ card: CARD, details });
+  const own = {
+    id: newEventId(),
+    time: timeOf(1),
+    event: created(open),
+    context,
+  };
   const [event] = await store.append(streamOf('pay_1'), 'none', [own]);
   return asPaymentEvent(event as RecordedEvent);
 };

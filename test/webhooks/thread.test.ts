@@ -12,6 +12,7 @@ import { deliverInThread } from '../../webhooks/delivery/thread.ts';
 import { sqliteDeliveries } from '../../webhooks/store/sqlite.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import { appendPayment, timeOf, wholeLife } from '../support/payment-events.ts';
+import { openNothing } from '../support/personal-data.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 import { type Received, startReceiver } from '../support/webhook-receiver.ts';
@@ -60,7 +61,7 @@ const threadedDeliverer = async () => {
   const start = () =>
     startDeliverer({
       store,
-      begin: (secret) => deliverInThread(thread, secret),
+      begin: (secret) => deliverInThread({ ...thread, openText: openNothing }, secret),
       secret: async () => WORLD_SECRET,
       interrupted: (fields) => logger.error(fields, 'webhook deliveries interrupted'),
       leader: { status: () => ({ state: 'running' }), handedOver: () => true },

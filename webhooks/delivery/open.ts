@@ -1,4 +1,5 @@
 import type { EventStore } from '../../shared/event-store/port.ts';
+import type { OpenText } from '../../shared/payment/state.ts';
 import type { Config } from '../../shared/runtime/config.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
@@ -37,15 +38,18 @@ export const openDeliverer = async (options: {
   store: EventStore;
   deliveries: DeliveryStore;
   secret: WebhookSecret;
+  openText: OpenText;
   metrics: Metrics;
   logger: Logger;
   newThread: NewThread;
   leader: Leader;
 }): Promise<Deliverer> => {
   const { config, store, deliveries, secret, metrics, logger, leader, newThread } = options;
+  const { openText } = options;
   const { allowedNetworks } = config.webhooks;
   const onAttempt = countAttempts(metrics);
-  const parts = { store, deliveries, disable: disableIn(store, logger), logger, onAttempt };
+  const disable = disableIn(store, logger);
+  const parts = { store, deliveries, disable, logger, onAttempt, openText };
   const isHere = config.eventStoreDbUrl !== undefined;
   // In a process with a thread, the thread alone loads the client.
   const client = isHere ? await import('./send.ts') : undefined;

@@ -1,6 +1,7 @@
 /** One attempt at one item: its place among others, its request, and its outcome in the loop's state. */
 import type { ControlReads } from '../../shared/event-store/control-stream.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
+import type { OpenText } from '../../shared/payment/state.ts';
 import type { StartTimer } from '../../shared/runtime/back-off.ts';
 import { createTurns } from '../../shared/runtime/fair-turns.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
@@ -20,6 +21,7 @@ export type SendDeps = {
   sender: WebhookSender;
   places: ReturnType<typeof createPlaces>;
   secret: string;
+  openText: OpenText;
   logger: Logger;
   disable(endpoint: Endpoint, reason: 'GONE' | 'UNREACHABLE'): Promise<void>;
   onAttempt(attempt: CountedAttempt): void;
@@ -211,7 +213,7 @@ export const sendItem = async (
   deps: SendDeps,
   signal: AbortSignal,
 ): Promise<void> => {
-  const message = await messageFor(deps.store, item, state.endpoint);
+  const message = await messageFor(deps, item, state.endpoint);
   if (message === 'unwanted') {
     state.delivery = passed(state.delivery, item, deps.nowMs());
     return;

@@ -36,13 +36,13 @@ type ThreadArgs = {
 type Note = { status: EndpointsStatus; spans: SpanCounts; attempts: CountedAttempt[] };
 
 type ThreadOptions = Pick<ThreadArgs, 'config' | 'allowedNetworks'> &
-  Pick<EndpointsOptions, 'disable' | 'logger'> & {
+  Pick<EndpointsOptions, 'disable' | 'openText' | 'logger'> & {
     deliveries: Pick<DeliveryStore, 'load'>;
     onAttempt(attempt: CountedAttempt): void;
     newThread: NewThread;
   };
 
-type DeliveryCalls = LogCalls & Pick<EndpointsOptions, 'disable'>;
+type DeliveryCalls = LogCalls & Pick<EndpointsOptions, 'disable' | 'openText'>;
 
 const STOP_MS_MAX = 5_000;
 const NOTE_MS = 250;
@@ -62,7 +62,8 @@ export const deliverInThread = async (
   const { signal } = stopping;
   let status = endpointsStatus([]);
 
-  const calls: DeliveryCalls = { ...logCalls(logger), disable: options.disable };
+  const { disable, openText } = options;
+  const calls: DeliveryCalls = { ...logCalls(logger), disable, openText };
   const take = (note: Note): void => {
     status = note.status;
     countSpans(note.spans);
@@ -102,6 +103,7 @@ export const deliverWebhooks: Job<ThreadArgs, Note, Note, DeliveryCalls> = async
     deliveries: kept,
     sender: createWebhookSender({ kindOf: addressKinds(allowedNetworks) }),
     disable: calls.disable,
+    openText: calls.openText,
     secret,
     logger,
     onAttempt: ({ outcome, latencyMs }) => attempts.push({ outcome, latencyMs }),

@@ -4,6 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import { type CheckRecord, parseCheckRecord } from '../../../audit/check-record.ts';
+import type { Opener } from '../../../personal-data/opener.ts';
 import type { Misconfigured } from '../../../providers/resilience.ts';
 import { logIdOf } from '../../../shared/event-store/chain.ts';
 import {
@@ -55,6 +56,7 @@ type AttentionDeps = {
   commands: CommandDeps;
   store: ControlReads & Pick<EventStore, 'readAll' | 'claimMeta'>;
   readModels: Pick<ReadModelsReader, 'unresolved' | 'parked' | 'getAny'>;
+  opener: Pick<Opener, 'missing'>;
   providerAhead: Pick<ProviderAhead, 'now'>;
   rejections: { misconfigured(): Misconfigured[] };
   elsewhereLook: { barred(): BarredLook[] };
@@ -135,6 +137,12 @@ const paymentItems: Read = async function* (deps, merchantId) {
     const what = `An event cannot be read: ${error.message}.`;
     const next = `payments verify ${shellWord(paymentId)}`;
     yield { reason: 'UNREADABLE_EVENT', paymentId, subject: paymentId, since, what, next };
+  }
+  for (const [paymentId, since] of deps.opener.missing()) {
+    if (!(await owns(paymentId))) continue;
+    const about = { paymentId, subject: paymentId, time: 'key', since };
+    const what = 'Its names and addresses cannot be opened: the key is missing, or is another one.';
+    yield { reason: 'UNREADABLE_EVENT', ...about, what, next: 'payments doctor' };
   }
   const parked = await readFrom(documents.relay, parkedTopicsIn, undefined);
   if (parked === undefined && merchantId === '*') {

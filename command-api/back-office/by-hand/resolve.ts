@@ -11,6 +11,7 @@ import {
   unconfirmedOperations,
   unresolvedOperations,
 } from '../../../shared/payment/state.ts';
+import { isOfOperation } from '../../../shared/payment/transitions.ts';
 import type { CommandDeps } from '../../deps.ts';
 import { BY_RECOVERY, type LoadedPayment, operationOf } from '../../payment-log.ts';
 import { askProvider } from '../../recovery/ask.ts';
@@ -133,7 +134,7 @@ const resolvedOf = (
   const { status } = state;
   if (operation.resolutionRequest !== undefined)
     return { kind: 'taken', operation, status, revision: events.length - 1 };
-  const last = events.findLast(({ event }) => event.data.operationId === operationId);
+  const last = events.findLast(({ event }) => isOfOperation(event, operationId));
   if (last?.context.requestId !== operator.requestId)
     return rejected('its outcome was found and recorded in the same moment; look at the payment');
   const revision = endedBefore === undefined ? operation.ended?.revision : last.revision;

@@ -1,6 +1,7 @@
 import type { KnownDispute, LedgerEntry, ProviderOperationKind } from '../../../providers/port.ts';
 import type { RecordedPaymentEvent } from '../../../shared/event-store/fold-stream.ts';
 import { type PaymentEvent, paymentOf } from '../../../shared/payment/events.ts';
+import { isOfErasure } from '../../../shared/payment/transitions.ts';
 
 /** One without an outcome is unresolved. */
 export type Logged = {
@@ -68,6 +69,7 @@ const SAID: Partial<Record<PaymentEvent['type'], Said>> = {
 
 /** The provider's own for what was made elsewhere, and for a dispute. */
 export const ledgerIdOf = ({ type, data }: PaymentEvent): string => {
+  if (!('operationId' in data)) return '';
   if (type === 'PaymentDisputed' || type === 'PaymentDisputeClosed') return data.disputeId;
   if (type === 'PaymentRefundObserved') return data.refundId;
   const isElsewhere = type === 'PaymentCaptureObserved' || type === 'PaymentVoidObserved';
@@ -80,7 +82,7 @@ export const loggedAfter = (
 ): Logged | undefined => {
   if (event.type === 'PaymentRefundFailed') return own && { ...own, failedLater: true };
   const said = SAID[event.type];
-  if (said === undefined) return own;
+  if (said === undefined || isOfErasure(event)) return own;
   const [what, named] = said;
   const { amount, currency } = event.data;
   const isSale = event.type === 'PaymentCreated' && event.data.captureNow;

@@ -20,8 +20,10 @@ export const SCOPES = [
   'payments:write',
   'webhooks:write',
   'audit:read',
+  'audit:personal',
   'ops:admin',
   'ops:resolve',
+  'ops:erase',
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 

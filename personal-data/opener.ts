@@ -1,0 +1,95 @@
+/** Opens boxes at the edge: the processes that answer merchants and auditors, and the one that sends webhooks. */
+import type { EventStore } from '../shared/event-store/port.ts';
+import { streamOf } from '../shared/payment/events.ts';
+import { bodyOf } from '../shared/payment/response.ts';
+import { type OpenText, openPersonal, type PaymentReadModel } from '../shared/payment/state.ts';
+import type { PaymentDocument } from '../shared/read-models/port.ts';
+import { createBoundedMap } from '../shared/runtime/bounded-map.ts';
+import type { Logger } from '../shared/runtime/log.ts';
+import { BoxRefused, openBox } from './box.ts';
+import type { KeyStore } from './port.ts';
+
+type OpenerDeps = {
+  keys: Pick<KeyStore, 'read'>;
+  store: Pick<EventStore, 'readStream'>;
+  logger: Pick<Logger, 'error'>;
+};
+
+const MISSING_MAX = 1_000;
+
+export const createOpener = ({ keys, store, logger }: OpenerDeps) => {
+  const missing = new Map<string, string>();
+
+  const erasedAt = async (stream: string): Promise<string | undefined> => {
+    const events = await store.readStream(stream).catch(() => []);
+    return events.find(({ event }) => event.type === 'PaymentPersonalDataErased')?.time;
+  };
+
+  const openText: OpenText = async (stored, { paymentId, type: eventType, field }) => {
+    const { box = '', key = '', clear } = stored;
+    if (stored.erasedAt !== undefined) return { erased: true, erasedAt: stored.erasedAt };
+    if (clear !== undefined) return { text: clear };
+    const stream = streamOf(paymentId);
+    try {
+      const found = (await keys.read([key])).get(key);
+      if (found === 'erased') return { erased: true, erasedAt: await erasedAt(stream) };
+      if (typeof found !== 'object') throw new BoxRefused('FOREIGN_KEY', `its key is ${found}`);
+      const text = openBox(found, { stream, eventType, field }, { box, key });
+      missing.delete(paymentId);
+      return { text: text as NonNullable<typeof clear> };
+    } catch (error) {
+      // With the store of keys away none is missing; and money never fails for a name.
+      if (error instanceof BoxRefused && missing.size < MISSING_MAX && !missing.has(paymentId))
+        missing.set(paymentId, new Date().toISOString());
+      logger.error({ paymentId, err: error }, 'personal data of a payment cannot be opened');
+      return { unavailable: true };
+    }
+  };
+
+  /** `missing`: payments whose key is not there, though nothing was erased, since when. */
+  return {
+    openText,
+    bodies: createBodies(openText),
+    missing: (): ReadonlyMap<string, string> => missing,
+  };
+};
+export type Opener = ReturnType<typeof createOpener>;
+
+/** As many as documents are kept of (shared/read-models/sqlite/reader.ts): to open one costs more than a GET. */
+const BODIES_MAX = 32_768;
+const BODIES_BYTES_MAX = 40 * 1024 * 1024;
+const KEPT_MS = 600_000;
+
+type KeptBody = { revision: number; body: string; untilMs: number };
+
+/**
+ * The bodies of documents, and of answers that GET will show. An erasure raises the revision, so a body that is kept is
+ * never of an erased payment.
+ */
+export const createBodies = (openText: OpenText, nowMs = (): number => performance.now()) => {
+  const bytes = { bytesMax: BODIES_BYTES_MAX, bytesOf: ({ body }: KeptBody) => body.length + 250 };
+  const bodies = createBoundedMap<KeptBody>(BODIES_MAX, bytes);
+
+  const shown = async (payment: PaymentReadModel): Promise<string> => {
+    const { paymentId, revision, nextAction } = payment;
+    const opened = await openPersonal(openText, payment);
+    const body = bodyOf(payment, opened);
+    // The address of the shopper's page is in one answer alone.
+    if (!('unavailable' in opened) && nextAction?.url === undefined)
+      bodies.set(paymentId, { revision, body, untilMs: nowMs() + KEPT_MS });
+    return body;
+  };
+
+  return {
+    shown,
+    bodyOf: async (
+      document: Pick<PaymentDocument, 'paymentId' | 'revision' | 'body'>,
+    ): Promise<string> => {
+      const { paymentId, revision, body } = document;
+      const known = bodies.get(paymentId);
+      if (known?.revision === revision && nowMs() < known.untilMs) return known.body;
+      return shown({ ...JSON.parse(body), paymentId, revision });
+    },
+  };
+};
+export type Bodies = ReturnType<typeof createBodies>;
