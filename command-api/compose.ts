@@ -89,7 +89,7 @@ const CACHED_PAYMENTS_MAX = 128;
 const CACHED_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Between two looks for erasures of the log that the store of keys has not seen. */
-const ERASURES_MS = 60_000;
+const ERASURES_MS = 3_600_000;
 
 /** A stop waits for no engine after this time (docs/eventstoredb.md, shared/runtime/process-life.ts). */
 const STOP_MS_MAX = 7_300;

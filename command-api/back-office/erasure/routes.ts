@@ -40,7 +40,7 @@ export type ErasureDeps = {
 
 type Order = Omit<EraseCommand, 'operationId'> | Omit<HoldCommand, 'operationId'>;
 
-const NOT_YET = 'the erasure is recorded, and its keys are erased within a minute of their store';
+const NOT_YET = 'the erasure is recorded, and its keys are erased within an hour: repeat it sooner';
 
 const execute = async (
   { commands, erasures }: Pick<ErasureDeps, 'commands' | 'erasures'>,
