@@ -86,7 +86,7 @@ const madeAt = (events, revision, field) => {
 
 /** @param {{ payment: Payment, events: readonly ShownEvent[], revision: number }} props */
 const Amounts = ({ payment, events, revision }) => {
-  const { currency, paymentId, merchantReference } = payment;
+  const { currency, paymentId, merchantReference, personalData } = payment;
   const { card } = payment.paymentMethod;
   /** @param {Sum | 'status'} field */
   const address = (field) => paymentPage(paymentId, madeAt(events, revision, field));
@@ -99,6 +99,7 @@ const Amounts = ({ payment, events, revision }) => {
   <dl class="facts">
     ${merchantReference !== undefined && html`<div><dt>Reference</dt><dd class="id">${merchantReference}</dd></div>`}
     <div><dt>Card</dt><dd class="id">${card.brand} …${card.last4}</dd></div>
+    ${personalData !== undefined && html`<div><dt>Names and addresses</dt><dd>${Object.keys(personalData)[0]}</dd></div>`}
   </dl>`;
 };
 

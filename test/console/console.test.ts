@@ -117,6 +117,26 @@ describeConsole('the console', (world) => {
     expect(await cli('verify', '--file', saved)).toMatch(/^intact {2}2 events/);
   });
 
+  test('story: an auditor sees that texts are sealed, and once they are erased by whom, when and why', async () => {
+    const id = idOf(await world.service.create({ captureNow: true }));
+    const { page } = await world.visit(`/console/payments/${id}`, await world.tokenOf('ann'));
+    await page.waitForSelector('.then dd:text-is("sealed")');
+    expect(await page.locator('#erased').count()).toBe(0);
+    const order = { reason: 'COURT_ORDER', ticket: 'CASE-4711' };
+    for (const person of ['jane', 'joe']) {
+      const token = await world.tokenOf(person, '*', 'ops:erase');
+      await world.service.ask('POST', `/ops/v1/payments/${id}/erase`, order, { token });
+    }
+    await page.click('text=Read again');
+    const facts = page.locator('section[aria-labelledby=erased] dl');
+    await facts.waitFor();
+    expect((await facts.innerText()).replace(/\s+/g, ' ')).toMatch(
+      /\(1 key\) When 20.* Requested by jane Erased by joe Reason COURT_ORDER Ticket CASE-4711 Event r4/,
+    );
+    await page.waitForSelector('.then dd:text-is("erased")');
+    await look(page, 'erased');
+  });
+
   testOfLongRun('a merchant sees its metadata, and what to do about a decline', async () => {
     const merchant = await world.tokenOf('shop', 'm_test', 'payments:read');
     const paymentId = idOf(await world.service.create({ metadata: { shop: 'north' } }));

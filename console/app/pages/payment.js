@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { download, useAsk, useAttempt } from '../api.js';
 import { AtProvider } from '../at-provider.js';
+import { Erased } from '../erasure.js';
 import { Explain } from '../explain.js';
 import { numberOf, pathOf, paymentPage, paymentRoute } from '../format.js';
 import { AtRevision } from '../moment.js';
@@ -155,6 +156,6 @@ export const PaymentPage = ({ place: { id = '', query } }) => {
   return html`<h1>Payment <span class="id">${id}</span> ${signsOf(loaded.value)}</h1>
     <${Shown} loaded=${loaded} what="the events">${(/** @type {History} */ history) => html`
       <div class="actions"><span>Merchant <span class="id">${history.merchantId}</span></span> <button type="button" onClick=${again}>Read again</button> <${Download} paymentId=${id} /></div>
-      ${history.broken === undefined ? html`<${Verified} verification=${verified.value} />` : html`<${BrokenBox} broken=${history.broken} />`}
+      ${history.broken === undefined ? html`<${Verified} verification=${verified.value} /><${Erased} paymentId=${id} events=${history.events} />` : html`<${BrokenBox} broken=${history.broken} />`}
       ${history.events.length > 0 && html`<${Story} paymentId=${id} history=${history} revisionText=${query.get('revision')} />`}`}<//>`;
 };
