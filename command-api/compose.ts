@@ -34,6 +34,7 @@ import {
   UNRESOLVED_AFTER_MS,
 } from './back-office/attention/items.ts';
 import { serviceSettings } from './back-office/by-hand/contract.ts';
+import { watchRetention } from './back-office/erasure/retention.ts';
 import {
   createProviderAhead,
   type ProviderAhead,
@@ -256,6 +257,11 @@ export const openCommandSide = (options: CommandSideOptions) => {
   const watchAuthorizations = (startTimer?: StartTimer): void => {
     old ??= watchOldAuthorizations(commands, readModels, startTimer);
   };
+  let retention: ReturnType<typeof watchRetention> | undefined;
+  const watchRetained = (startTimer?: StartTimer): void => {
+    const { retentionDays: days } = config;
+    if (days !== undefined) retention ??= watchRetention({ ...parts, days }, startTimer);
+  };
   let erasing: NodeJS.Timeout | undefined;
   /** Until a store of keys that is away has erased them, it opens nothing. */
   const repeatErasures = (): Promise<void> =>
@@ -276,6 +282,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
     unresolved,
     followTail,
     watchAuthorizations,
+    watchRetention: watchRetained,
     startSweep: startSweeping,
     /** Before the first request. The first sweep waits for `ready`. */
     start: async (ready?: Promise<unknown>): Promise<void> => {
@@ -285,6 +292,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
       watchAuthorizations();
       await repeatErasures();
       erasing = setInterval(repeatErasures, ERASURES_MS).unref();
+      watchRetained();
       startSweeping(ready);
       await providerAhead.start();
     },
@@ -294,6 +302,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
       sweep?.stop();
       reconciling.stop();
       old?.stop();
+      retention?.stop();
       stoppingSinceMs ??= performance.now();
       if (config.drainMs === 0) endAsking();
       else setTimeout(endAsking, config.drainMs).unref();

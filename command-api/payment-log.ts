@@ -85,7 +85,7 @@ type PaymentLogOptions = {
   readModels?: Pick<ReadModelsReader, 'getAny'> | undefined;
   /** Wall clock; only ever stored as an event's time. */
   nowMs: () => number;
-  metrics: Pick<Metrics, 'eventsAppended' | 'appendConflicts'>;
+  metrics: Pick<Metrics, 'eventsAppended' | 'appendConflicts' | 'erasures'>;
   cachedPaymentsMax: number;
   cachedBytesMax: number;
 };
@@ -221,7 +221,11 @@ export const createPaymentLog = (options: PaymentLogOptions) => {
           const appended = await append(store, [streamOf(paymentId), expected, events], budget);
           const next = after(payment, appended);
           remember(paymentId, next);
-          for (const { event } of appended) metrics.eventsAppended.inc({ type: event.type });
+          for (const { event } of appended) {
+            metrics.eventsAppended.inc({ type: event.type });
+            if (event.type === 'PaymentPersonalDataErased')
+              metrics.erasures.inc({ reason: event.data.reason });
+          }
           return { kind: 'done', payment: next };
         } catch (error) {
           if (!(error instanceof RevisionConflict)) throw error;

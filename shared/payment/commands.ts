@@ -82,14 +82,15 @@ export type LaterCommand = {
   result: LaterResult | { kind: 'AUTHORIZATION_EXPIRING' };
 };
 
-/** Erases texts of a person, by `approvers` persons (gaps §19). `operationId` names no operation. */
+/** Erases texts of a person (gaps §19). `operationId` names no operation. */
 export type EraseCommand = Omit<EventData<'PaymentErasureRequested'>, 'requestedBy'> & {
   kind: 'erase';
   operationId: string;
   actor: string;
   /** Wall clock. */
   atMs: number;
-  approvers: number;
+  /** Persons who have to say so. `setting`: those who set the retention have said so for each payment. */
+  approvers: number | 'setting';
   /** Since the payment changed last. */
   holdDays: number;
 };

@@ -162,6 +162,8 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
       /** 1: one person may erase. */
       approvers: parsed.ERASURE_APPROVERS,
     },
+    /** Since a payment changed last; undefined: nothing is erased by itself. */
+    retentionDays: parsed.PERSONAL_DATA_RETENTION_DAYS,
     traces: tracesOf(parsed),
     /** For a merchant that the merchants' file does not name. */
     rules,

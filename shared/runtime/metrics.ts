@@ -7,6 +7,7 @@ const COUNTERS = {
   chainBreaks: 'payments_chain_breaks_total: Verifications of the whole log that found a break.',
   commands: 'payments_commands_total{command,outcome}: Commands by outcome.',
   eventsAppended: 'payments_events_appended_total{type}: Events made durable.',
+  erasures: 'payments_erasures_total{reason}: Payments whose texts of a person were erased.',
   appendConflicts:
     'payments_append_conflicts_total: Appends that found their stream at another revision.',
   appendFailures:

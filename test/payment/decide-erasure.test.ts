@@ -61,8 +61,9 @@ describe('is refused', () => {
     ],
   ])('%s', (why, given) => {
     expect(decided(given)).toEqual(rule(why));
-    // A court passes the days alone.
+    // A court passes the days alone, and a retention that is set passes a second person alone.
     expect(decided(given, { reason: 'COURT_ORDER' })).toEqual(rule(why));
+    expect(decided(given, { approvers: 'setting' })).toEqual(rule(why));
   });
 
   test('within the days of the hold, unless a court orders it', () => {
@@ -136,6 +137,14 @@ describe('two persons', () => {
     const state = foldState(placed([...sale, personalDataErased()]));
     expect(decide(state, hold)).toEqual(rule('the payment is erased already'));
   });
+});
+
+test('a retention that is set erases at once, also where one person waits for a second one', () => {
+  const retained = { reason: 'RETENTION_ENDED', approvers: 'setting', actor: 'service' } as const;
+  const { reason, actor: requestedBy } = retained;
+  const erased = events(personalDataErased({ reason, requestedBy, keys: [SEALED.key] }));
+  for (const given of [sale, [...sale, erasureRequested()]])
+    expect(decided(given, retained)).toEqual(erased);
 });
 
 describe('no event could hold a text of a person in the clear', () => {

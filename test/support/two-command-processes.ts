@@ -3,6 +3,7 @@
  * can be had in one test process: each has queues, cache, recovery, sweep and a clock of its own, and
  * neither knows of the other. The projector runs beside them, as the third process would.
  */
+import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { type CommandSide, openCommandSide } from '../../command-api/compose.ts';
@@ -84,13 +85,15 @@ const withFaults = (store: EventStore, faults: StoreFaults): EventStore => ({
 
 /**
  * Opens two processes; `await using` ends them. `settings` are those of every process, `around`
- * stands between each of them and the provider.
+ * stands between each of them and the provider. The log begins as a copy of `log`, a file.
  */
 export const openTwoCommandProcesses = async (
   settings: Record<string, string> = {},
   around: (provider: Provider) => Provider = (provider) => provider,
+  log?: string,
 ) => {
   const folder = temporaryFolder();
+  if (log !== undefined) copyFileSync(log, join(folder.path, 'events.sqlite'));
   const secrets = {
     IDEMPOTENCY_SECRET: SECRET,
     WEBHOOK_SECRET: SECRET,
@@ -128,6 +131,7 @@ export const openTwoCommandProcesses = async (
     /** Time passes where a test says so: no call is begun too late for the other process to wait for it. */
     const clock: { aheadMs: number; standsAtMs?: number | undefined } = { aheadMs: 0 };
     const lines: LogLine[] = [];
+    const metrics = createMetrics();
     const write = (level: LogLine['level']) => (fields: object, message: string) =>
       void lines.push({ level, message, fields });
     const side = openCommandSide({
@@ -145,7 +149,7 @@ export const openTwoCommandProcesses = async (
       keys,
       opener,
       provider: faults.wrap({ ...around(ownProvider), close: async () => undefined }),
-      metrics: createMetrics(),
+      metrics,
       log: Object.assign(Object.create(silentLog), {
         info: write('info'),
         warn: write('warn'),
@@ -167,6 +171,7 @@ export const openTwoCommandProcesses = async (
       clock,
       /** What it has written to its log. */
       lines,
+      metrics,
       ...requestsTo(() => app, own),
     };
   };

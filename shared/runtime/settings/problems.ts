@@ -196,6 +196,8 @@ const secretRules = (mode: Mode, parsed: ParsedSettings): SettingRule[] => {
 
 export const settingProblems = (mode: Mode, parsed: ParsedSettings): SettingProblem[] => {
   const { EVENTSTOREDB_URL: url, RATE_LIMIT_BURST: burst, RATE_LIMIT_PER_SECOND: rate } = parsed;
+  const { PERSONAL_DATA_RETENTION_DAYS: days = Infinity, ERASURE_HOLD_DAYS: holdDays } = parsed;
+  const hold = 'ERASURE_HOLD_DAYS';
   const addressProblems = url === undefined ? [] : eventStoreAddressProblems(url);
   const least = 'must be at least 1 when RATE_LIMIT_PER_SECOND is set';
   return problemsIn([
@@ -208,6 +210,7 @@ export const settingProblems = (mode: Mode, parsed: ParsedSettings): SettingProb
     [burst === 0 && rate > 0, 'RATE_LIMIT_BURST', least, 'RATE_LIMIT_PER_SECOND'],
     ...distributedRules(mode, parsed),
     ...secretRules(mode, parsed),
+    [days < holdDays, 'PERSONAL_DATA_RETENTION_DAYS', `must not be below ${hold}`, hold],
   ]);
 };
 
