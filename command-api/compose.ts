@@ -260,7 +260,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
   let retention: ReturnType<typeof watchRetention> | undefined;
   const watchRetained = (startTimer?: StartTimer): void => {
     const { retentionDays: days } = config;
-    if (days !== undefined) retention ??= watchRetention({ ...parts, days }, startTimer);
+    if (days > 0) retention ??= watchRetention({ ...parts, days }, startTimer);
   };
   let erasing: NodeJS.Timeout | undefined;
   /** Until a store of keys that is away has erased them, it opens nothing. */

@@ -55,40 +55,37 @@ export const createOpener = ({ keys, store, logger }: OpenerDeps) => {
 };
 export type Opener = ReturnType<typeof createOpener>;
 
-/** As many as documents are kept of (shared/read-models/sqlite/reader.ts): to open one costs more than a GET. */
-const BODIES_MAX = 32_768;
+/** To open one costs more than a GET. */
+const BODIES_MAX = 16_384;
 const BODIES_BYTES_MAX = 40 * 1024 * 1024;
-const KEPT_MS = 600_000;
+const KEPT_MS = 60_000;
 
 type KeptBody = { revision: number; body: string; untilMs: number };
 
 /**
- * The bodies of documents, and of answers that GET will show. An erasure raises the revision, so a body that is kept is
- * never of an erased payment.
+ * Bodies as they are shown. Those of documents are kept: an erasure raises the revision, so none is of an erased
+ * payment.
  */
 export const createBodies = (openText: OpenText, nowMs = (): number => performance.now()) => {
   const bytes = { bytesMax: BODIES_BYTES_MAX, bytesOf: ({ body }: KeptBody) => body.length + 250 };
   const bodies = createBoundedMap<KeptBody>(BODIES_MAX, bytes);
 
-  const shown = async (payment: PaymentReadModel): Promise<string> => {
-    const { paymentId, revision, nextAction } = payment;
+  const made = async (payment: PaymentReadModel) => {
     const opened = await openPersonal(openText, payment);
-    const body = bodyOf(payment, opened);
-    // The address of the shopper's page is in one answer alone.
-    if (!('unavailable' in opened) && nextAction?.url === undefined)
-      bodies.set(paymentId, { revision, body, untilMs: nowMs() + KEPT_MS });
-    return body;
+    return { body: bodyOf(payment, opened), isWhole: !('unavailable' in opened) };
   };
 
   return {
-    shown,
+    shown: async (payment: PaymentReadModel): Promise<string> => (await made(payment)).body,
     bodyOf: async (
       document: Pick<PaymentDocument, 'paymentId' | 'revision' | 'body'>,
     ): Promise<string> => {
-      const { paymentId, revision, body } = document;
+      const { paymentId, revision } = document;
       const known = bodies.get(paymentId);
       if (known?.revision === revision && nowMs() < known.untilMs) return known.body;
-      return shown({ ...JSON.parse(body), paymentId, revision });
+      const { body, isWhole } = await made({ ...JSON.parse(document.body), paymentId, revision });
+      if (isWhole) bodies.set(paymentId, { revision, body, untilMs: nowMs() + KEPT_MS });
+      return body;
     },
   };
 };

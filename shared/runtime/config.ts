@@ -163,7 +163,7 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
       approvers: parsed.ERASURE_APPROVERS,
     },
     /** Since a payment changed last; undefined: nothing is erased by itself. */
-    retentionDays: parsed.PERSONAL_DATA_RETENTION_DAYS,
+    retentionDays: parsed.ERASE_AFTER_DAYS,
     traces: tracesOf(parsed),
     /** For a merchant that the merchants' file does not name. */
     rules,

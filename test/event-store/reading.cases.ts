@@ -36,7 +36,7 @@ export const readingCases = (driver: EventStoreDriver): void => {
       const event = newEvent(created(), timeOf(7));
       const [stored] = await store.append(named(1), 'none', [event]);
       expect(stored).toMatchObject({ ...event, stream: named(1), revision: 0 });
-      expect(stored).toMatchObject({ schemaVersion: 1, previousHash: '0'.repeat(64) });
+      expect(stored).toMatchObject({ schemaVersion: 2, previousHash: '0'.repeat(64) });
       expect(await store.readStream(named(1))).toEqual([stored]);
     });
 

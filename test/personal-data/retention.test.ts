@@ -8,14 +8,14 @@ import { openTwoCommandProcesses, typesOf } from '../support/two-command-process
 import { until } from '../support/until.ts';
 
 const DAY_MS = 86_400_000;
-const TURN_MS = 10_000;
+const TURN_MS = 3_600_000;
 const DECLINED = '4000000000009995';
 const ERASED = 'PaymentPersonalDataErased';
 
 const golden = unpack(goldenFile('story.tar.gz'));
 const processes = await openTwoCommandProcesses({}, (own) => own, `${golden.path}/events.sqlite`);
 golden.remove();
-const a = await processes.open({ settings: { PERSONAL_DATA_RETENTION_DAYS: '200' } });
+const a = await processes.open({ settings: { ERASE_AFTER_DAYS: '200' } });
 afterAll(() => processes[Symbol.asyncDispose]());
 
 const clock = manualClock();
@@ -52,10 +52,10 @@ test('what has ended is erased past its days; what is open, held, too young or o
   expect(events.filter((one) => 'event' in one && one.event.type === ERASED)).toHaveLength(2);
   const [created, ...others] = await processes.events(ended);
   const { key } = Object(created?.event.data).personal;
-  const ticket = 'PERSONAL_DATA_RETENTION_DAYS/200';
+  const ticket = 'ERASE_AFTER_DAYS/200';
   expect(others.at(-1)).toMatchObject({
-    context: { actor: 'service' },
-    event: { data: { reason: 'RETENTION_ENDED', ticket, requestedBy: 'service', keys: [key] } },
+    context: { actor: 'retention' },
+    event: { data: { reason: 'RETENTION_ENDED', ticket, requestedBy: 'retention', keys: [key] } },
   });
   expect(processes.keys.keys.get(key)).toBe('erased');
   const line = 'payments_erasures_total{reason="RETENTION_ENDED"} 2';

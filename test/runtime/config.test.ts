@@ -221,7 +221,7 @@ describe('settings: what is set and wrong', () => {
     ['IDEMPOTENCY_SECRET', 'x'.repeat(31), 'must be at least 32 bytes'],
     ['PERSONAL_DATA_KEK', 'x'.repeat(31), 'must be at least 32 bytes'],
     ['PERSONAL_DATA_PREVIOUS_KEK', 'x'.repeat(31), 'must be at least 32 bytes'],
-    ['PERSONAL_DATA_RETENTION_DAYS', '30', 'must not be below ERASURE_HOLD_DAYS'],
+    ['ERASE_AFTER_DAYS', '30', 'must not be below ERASURE_HOLD_DAYS'],
     ['WEBHOOK_ALLOWED_NETWORKS', '10.0.0.0', NETWORKS],
     ['WEBHOOK_ALLOWED_NETWORKS', '10.0.0.0/33', NETWORKS],
     ['WEBHOOK_ALLOWED_NETWORKS', 'localhost/8', NETWORKS],

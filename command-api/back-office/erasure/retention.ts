@@ -11,9 +11,10 @@ import type { ErasureDeps } from './routes.ts';
 type RetentionDeps = Pick<ErasureDeps, 'commands' | 'readModels' | 'erasures'> & { days: number };
 
 const DAY_MS = 86_400_000;
+const EVERY_MS = 3_600_000;
 // A page at a time, so that requests go first.
-const EVERY_MS = 10_000;
 const PAGE = 100;
+const PAGES_APART_MS = 1_000;
 const NOT_ERASED = 'payments past their retention could not be erased; they are tried again';
 
 /** By its document, so that no stream is read in vain; the rules decide on the log. */
@@ -26,9 +27,9 @@ const eraseOne = async (
   paymentId: string,
 ): Promise<boolean> => {
   const operationId = newOperationId();
-  const actor = 'service';
+  const actor = 'retention';
   const ids = { requestId: operationId, correlationId: operationId, causationId: operationId };
-  const ticket = `PERSONAL_DATA_RETENTION_DAYS/${days}`;
+  const ticket = `ERASE_AFTER_DAYS/${days}`;
   const about = { reason: 'RETENTION_ENDED', ticket, actor, approvers: 'setting' } as const;
   const command = { kind: 'erase', operationId, ...about, atMs: nowMs(), holdDays: days } as const;
   const { kind, payment } = await queues.run(paymentId, () =>
@@ -48,7 +49,7 @@ export const watchRetention = (
 ): { stop(): void } => {
   const { commands, readModels, days } = deps;
   let stopped = false;
-  /** Where the next turn goes on; undefined: with the newest payment that can be due. */
+  /** Where the next page begins; undefined: with the newest payment that can be due, an hour later. */
   let after: PaymentSearch['after'];
 
   const turn = async (): Promise<void> => {
@@ -69,9 +70,10 @@ export const watchRetention = (
 
   const round = async (): Promise<void> => {
     await turn().catch((error) => commands.logger.warn({ err: error }, NOT_ERASED));
-    if (!stopped) cancel = startTimer(() => void round(), EVERY_MS);
+    if (!stopped)
+      cancel = startTimer(() => void round(), after === undefined ? EVERY_MS : PAGES_APART_MS);
   };
-  let cancel = startTimer(() => void round(), EVERY_MS);
+  let cancel = startTimer(() => void round(), 0);
   return {
     stop: () => {
       stopped = true;

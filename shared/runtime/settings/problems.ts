@@ -196,7 +196,7 @@ const secretRules = (mode: Mode, parsed: ParsedSettings): SettingRule[] => {
 
 export const settingProblems = (mode: Mode, parsed: ParsedSettings): SettingProblem[] => {
   const { EVENTSTOREDB_URL: url, RATE_LIMIT_BURST: burst, RATE_LIMIT_PER_SECOND: rate } = parsed;
-  const { PERSONAL_DATA_RETENTION_DAYS: days = Infinity, ERASURE_HOLD_DAYS: holdDays } = parsed;
+  const { ERASE_AFTER_DAYS: days, ERASURE_HOLD_DAYS: holdDays } = parsed;
   const hold = 'ERASURE_HOLD_DAYS';
   const addressProblems = url === undefined ? [] : eventStoreAddressProblems(url);
   const least = 'must be at least 1 when RATE_LIMIT_PER_SECOND is set';
@@ -210,7 +210,7 @@ export const settingProblems = (mode: Mode, parsed: ParsedSettings): SettingProb
     [burst === 0 && rate > 0, 'RATE_LIMIT_BURST', least, 'RATE_LIMIT_PER_SECOND'],
     ...distributedRules(mode, parsed),
     ...secretRules(mode, parsed),
-    [days < holdDays, 'PERSONAL_DATA_RETENTION_DAYS', `must not be below ${hold}`, hold],
+    [days > 0 && days < holdDays, 'ERASE_AFTER_DAYS', `must not be below ${hold}`, hold],
   ]);
 };
 
