@@ -240,9 +240,10 @@ describe('NOT_CHARGED is said with and without a key where it is proven', () => 
       },
     ],
   ])('%s', async (_name, send) => {
-    await using service = await openInProcess(NO_RETRIES);
-    for (const options of [{}, { key: 'k' }])
+    for (const options of [{}, { key: 'k' }]) {
+      await using service = await openInProcess(NO_RETRIES);
       expect(outcomeOf(await send(service, options))).toEqual([503, NOT_CHARGED]);
+    }
   });
 });
 
