@@ -91,6 +91,10 @@ const openSides = async (
   const readModels = searchedOnceFilled(wrappers.readModels?.(opened) ?? opened, store);
   const deliveries = await openDeliveries(drivers);
   const ownKek = config.personalData.kek ?? (await personalKek(folder));
+  if (config.personalData.kek === undefined)
+    log.warn(
+      'the master key of personal data lies beside the keys: a thief of the data folder can read every text; set PERSONAL_DATA_KEK_FILE to a file on another volume',
+    );
   const keys = await openFileIn(folder, KEYS_FILE, () =>
     openKeyStore({ ...drivers, ownKek, takes: true }),
   );
