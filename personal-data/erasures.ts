@@ -13,9 +13,12 @@ export const createErasures = (
   store: EventStore,
   keys: Pick<KeyStore, 'erase' | 'checkpoint' | 'saveCheckpoint'>,
 ) => {
-  /** Also of an event that was carried out before. Throws what the store of keys throws. */
-  const carryOut = async ({ event }: Pick<RecordedEvent, 'event'>): Promise<void> => {
-    if (event.type === ERASED) await keys.erase(event.data.keys);
+  /** Of a payment, also one that was carried out before; whether it has one. Throws what the store of keys throws. */
+  const carryOut = async (events: readonly Pick<RecordedEvent, 'event'>[]): Promise<boolean> => {
+    const erased = events.findLast(({ event }) => event.type === ERASED)?.event;
+    if (erased?.type !== ERASED) return false;
+    await keys.erase(erased.data.keys);
+    return true;
   };
 
   /** Those of the log since the last call. Throws what the stores throw. */
@@ -29,7 +32,7 @@ export const createErasures = (
       for (const event of page
         .filter(({ text }) => text.includes(ERASED))
         .map((one) => decode(one)))
-        if (isReadable(event)) await carryOut(event);
+        if (isReadable(event)) await carryOut([event]);
     const reached = end ?? '';
     if (!signal.aborted && reached !== saved) await keys.saveCheckpoint(reached);
   };

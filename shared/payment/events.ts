@@ -52,13 +52,14 @@ const provider = text.optional();
 const requested = { ...operation, identity, provider, reason: sealedForms.reason };
 const providerOutcome = published(z.enum(['APPROVED', 'DECLINED', 'FENCED']), "The provider's.");
 
+export const TICKET = /^[A-Za-z0-9._/-]{1,64}$/;
 /** Closed, and a ticket is no free text: an erasure leaves no name behind. */
 export const erasure = {
   reason: published(
     z.enum(['CONSUMER_REQUEST', 'RETENTION_ENDED', 'COURT_ORDER', 'STORED_BY_MISTAKE']),
     'Why names and addresses are erased.',
   ),
-  ticket: z.string().regex(/^[A-Za-z0-9._/-]{1,64}$/),
+  ticket: z.string().regex(TICKET),
 };
 
 /** The schema of each event's data at its current version; strict, for encoding. */

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { named, requiredChoice, requiredText } from '../../../shared/http/fields.ts';
-import { erasure } from '../../../shared/payment/events.ts';
+import { named, requiredChoice, requiredText, time } from '../../../shared/http/fields.ts';
+import { erasure, TICKET } from '../../../shared/payment/events.ts';
 
-const TICKET = /^[A-Za-z0-9._/-]{1,64}$/;
 const ticket = requiredText()
   .regex(TICKET, 'must be 1 to 64 of A-Z a-z 0-9 . _ / -')
   .describe('Where the request is kept; recorded.');
@@ -31,12 +30,11 @@ export const PeopleFound = named('PeopleFound', {
 });
 export type PeopleFound = z.infer<typeof PeopleFound>;
 
-const time = z.string().meta({ format: 'date-time' });
 export const ErasureBody = named('Erasure', {
   paymentId: z.string(),
   heldBy: z.string().optional().describe('The ticket of a hold: nothing is erased.'),
-  erasedAt: time.optional(),
+  erasedAt: time().optional(),
   requestedBy: z.string().optional().describe('A second person has to request the same.'),
-  expiresAt: time.optional().describe('Until then.'),
+  expiresAt: time().optional().describe('Until then.'),
 });
 export type ErasureBody = z.infer<typeof ErasureBody>;

@@ -32,15 +32,10 @@ const eraseOne = async (
   const ticket = `ERASE_AFTER_DAYS/${days}`;
   const about = { reason: 'RETENTION_ENDED', ticket, actor, approvers: 'setting' } as const;
   const command = { kind: 'erase', operationId, ...about, atMs: nowMs(), holdDays: days } as const;
-  const { kind, payment } = await queues.run(paymentId, () =>
+  const executed = await queues.run(paymentId, () =>
     paymentLog.execute(paymentId, command, { actor, ...ids }, startBudget(RECORD_BUDGET_MS)),
   );
-  const erased = payment?.events.findLast(
-    ({ event }) => event.type === 'PaymentPersonalDataErased',
-  );
-  if (kind !== 'done' || erased === undefined) return false;
-  await erasures.carryOut(erased);
-  return true;
+  return executed.kind === 'done' && erasures.carryOut(executed.payment.events);
 };
 
 export const watchRetention = (

@@ -64,14 +64,13 @@ const execute = async (
   const { events, state } = executed.payment;
   const { requested, heldBy } = state.erasure;
   const { erasedAt } = state.personal;
-  const erased = events.findLast(({ event }) => event.type === 'PaymentPersonalDataErased');
   try {
-    if (erased !== undefined) await erasures.carryOut(erased);
+    await erasures.carryOut(events);
   } catch (error) {
     commands.logger.error({ paymentId, err: error }, 'the keys of an erased payment stay for now');
     return reject(reply, 'SERVICE_UNAVAILABLE', [NOT_YET], RETRY_LATER);
   }
-  const isOpen = order.kind === 'erase' && erased === undefined && requested !== undefined;
+  const isOpen = order.kind === 'erase' && erasedAt === undefined && requested !== undefined;
   const expiresAt = new Date(Date.parse(requested?.at ?? '0') + APPROVAL_MS_MAX).toISOString();
   const open = isOpen && { requestedBy: requested.requestedBy, expiresAt };
   const body: contract.ErasureBody = { paymentId, heldBy, erasedAt, ...open };
