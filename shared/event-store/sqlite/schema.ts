@@ -1,6 +1,15 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { versionOf } from '../../runtime/sqlite.ts';
 
+const appendOnly = (table: string): string =>
+  ['UPDATE', 'DELETE']
+    .map(
+      (change) => `
+        CREATE TRIGGER ${table}_no_${change.toLowerCase()} BEFORE ${change} ON ${table}
+        BEGIN SELECT RAISE(ABORT, '${table} are append-only'); END;`,
+    )
+    .join('');
+
 export const SCHEMA_VERSION = 1;
 
 // Payment ids can be random: only the small index of names then grows at random places.
@@ -17,12 +26,7 @@ const SCHEMA = `
     UNIQUE (stream_id, revision)
   ) STRICT;
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-  CREATE TRIGGER streams_no_update BEFORE UPDATE ON streams BEGIN SELECT RAISE(ABORT, 'streams are append-only'); END;
-  CREATE TRIGGER streams_no_delete BEFORE DELETE ON streams BEGIN SELECT RAISE(ABORT, 'streams are append-only'); END;
-  CREATE TRIGGER events_no_update BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
-  CREATE TRIGGER events_no_delete BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
-  CREATE TRIGGER meta_no_update BEFORE UPDATE ON meta BEGIN SELECT RAISE(ABORT, 'meta are append-only'); END;
-  CREATE TRIGGER meta_no_delete BEFORE DELETE ON meta BEGIN SELECT RAISE(ABORT, 'meta are append-only'); END;
+  ${appendOnly('streams')} ${appendOnly('events')} ${appendOnly('meta')}
   PRAGMA user_version = ${SCHEMA_VERSION};`;
 
 /** Throws for a file of a newer version: its additions would be lost or misread. */

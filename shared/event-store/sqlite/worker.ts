@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { workerData } from 'node:worker_threads';
-import { reasonOf } from '../../runtime/error-text.ts';
+import { orElse, reasonOf } from '../../runtime/error-text.ts';
 import { serveCalls } from '../../runtime/jobs.ts';
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { isDamage, movePages, versionOf, withoutSync } from '../../runtime/sqlite.ts';
@@ -50,13 +50,9 @@ async function verifyTail(statements: Statements): Promise<void> {
 }
 
 function identityOf(path: string): string | undefined {
-  try {
-    // A double drops the last digits of 64-bit numbers, as overlayfs and FUSE give them.
-    const { dev, ino } = statSync(path, { bigint: true });
-    return `${dev} ${ino}`;
-  } catch {
-    return undefined;
-  }
+  // A double drops the last digits of 64-bit numbers, as overlayfs and FUSE give them.
+  const found = orElse(undefined, () => statSync(path, { bigint: true }));
+  return found && `${found.dev} ${found.ino}`;
 }
 
 let stopped: Failed | undefined;
