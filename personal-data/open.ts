@@ -36,7 +36,10 @@ export const openKeyStore = async (options: KeyStoreOptions): Promise<KeyStore> 
   const masterKeys = masterKeysOf(kek, previousKek);
   const { make, ends, ...stored } =
     mongoUrl === undefined
-      ? await sqliteKeys({ file: options.fileOf(KEYS_FILE), secrets: [kek, previousKek] })
+      ? await sqliteKeys(
+          { file: options.fileOf(KEYS_FILE), secrets: [kek, previousKek] },
+          masterKeys,
+        )
       : (await import('./mongodb.ts')).mongoKeys(mongoUrl, masterKeys);
   let checked = false;
   const requireMasterKey = async (): Promise<void> => {

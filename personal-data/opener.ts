@@ -83,7 +83,7 @@ export const createBodies = (openText: OpenText, nowMs = (): number => performan
       const { paymentId, revision } = document;
       const known = bodies.get(paymentId);
       if (known?.revision === revision && nowMs() < known.untilMs) return known.body;
-      const { body, isWhole } = await made({ ...JSON.parse(document.body), paymentId, revision });
+      const { body, isWhole } = await made(JSON.parse(document.body));
       if (isWhole) bodies.set(paymentId, { revision, body, untilMs: nowMs() + KEPT_MS });
       return body;
     },

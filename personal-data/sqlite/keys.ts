@@ -3,15 +3,18 @@ import { existsSync } from 'node:fs';
 import { startThread } from '../../shared/runtime/jobs.ts';
 import { ensurePrivateFile } from '../../shared/runtime/private-files.ts';
 import { openKeysToRead } from '../../shared/runtime/sqlite.ts';
-import { foundKeyOf, type KeyRow, masterKeysOf } from '../master-key.ts';
+import { foundKeyOf, type KeyRow, type MasterKeys } from '../master-key.ts';
 import type { StoredKeys } from '../port.ts';
 import type { KeysFile, KeysWriter } from './worker.ts';
 
 const MEMORY = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 };
 
 /** The file is made with mode 0600. Throws SQLite's errors, as each call. */
-export const sqliteKeys = async (workerData: KeysFile): Promise<StoredKeys> => {
-  const { file, secrets } = workerData;
+export const sqliteKeys = async (
+  workerData: KeysFile,
+  masterKeys: MasterKeys,
+): Promise<StoredKeys> => {
+  const { file } = workerData;
   // To open and close a file ends the locks that another connection of this process has on it.
   if (!existsSync(file)) ensurePrivateFile(file);
   const name = 'the thread of the keys of personal data';
@@ -30,7 +33,6 @@ export const sqliteKeys = async (workerData: KeysFile): Promise<StoredKeys> => {
     throw error;
   });
   const db = openKeysToRead(file);
-  const masterKeys = masterKeysOf(...secrets);
   const row = db.prepare('SELECT id, kek, wrapped FROM personal_key WHERE id = ?');
   const live = 'SELECT kek FROM personal_key WHERE wrapped IS NOT NULL ORDER BY id';
   const ends = [db.prepare(`${live} LIMIT 1`), db.prepare(`${live} DESC LIMIT 1`)];

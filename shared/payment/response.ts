@@ -116,7 +116,7 @@ export const bodyOf = (payment: SealedPayment, opened: OpenedText<PersonalGroup>
 
 /** The text that is kept: with the box in the place of what it holds. */
 export const keptBodyOf = <P extends SealedPayment & { personal: unknown }>(payment: P): string =>
-  JSON.stringify({ ...shownOf(payment), personal: payment.personal });
+  JSON.stringify(Object.assign(shownOf(payment), { personal: payment.personal }));
 
 /** With the address that the shopper has to be sent to, for the body of the 202 (gaps §21). */
 export const withAddress = <P extends SealedPayment>(payment: P, url: string): P => {
