@@ -1,5 +1,4 @@
 /** GET of a payment: its document where it is known to be up to date, else the fold of the stream (gaps §9). */
-
 import type { Bodies } from '../personal-data/opener.ts';
 import {
   StoreUnavailable,

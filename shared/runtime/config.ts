@@ -162,7 +162,7 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
       /** 1: one person may erase. */
       approvers: parsed.ERASURE_APPROVERS,
     },
-    /** Since a payment changed last; undefined: nothing is erased by itself. */
+    /** Since a payment changed last; 0: nothing is erased by itself. */
     retentionDays: parsed.ERASE_AFTER_DAYS,
     traces: tracesOf(parsed),
     /** For a merchant that the merchants' file does not name. */

@@ -68,8 +68,9 @@ const SAID: Partial<Record<PaymentEvent['type'], Said>> = {
 };
 
 /** The provider's own for what was made elsewhere, and for a dispute. */
-export const ledgerIdOf = ({ type, data }: PaymentEvent): string => {
-  if (!('operationId' in data)) return '';
+export const ledgerIdOf = (event: PaymentEvent): string => {
+  if (isOfErasure(event)) return '';
+  const { type, data } = event;
   if (type === 'PaymentDisputed' || type === 'PaymentDisputeClosed') return data.disputeId;
   if (type === 'PaymentRefundObserved') return data.refundId;
   const isElsewhere = type === 'PaymentCaptureObserved' || type === 'PaymentVoidObserved';
