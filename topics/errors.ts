@@ -1,6 +1,5 @@
 /** The relay sends nothing more until an operator acts. `message` is one line that says what to do. */
 export class RelayHalted extends Error {
-  readonly code = 'RELAY_HALTED';
   override name = 'RelayHalted';
 }
 

@@ -15,13 +15,11 @@
 
 /** Some, all or none are stored, and have to be sent again. `message` is one line for the log. */
 export class FeedUnavailable extends Error {
-  readonly code = 'FEED_UNAVAILABLE';
   override name = 'FeedUnavailable';
 }
 
 /** Of a partition with a message that is too large, none of the call is stored. `message` is one line. */
 export class MessageTooLarge extends Error {
-  readonly code = 'MESSAGE_TOO_LARGE';
   override name = 'MessageTooLarge';
 }
 

@@ -1,10 +1,9 @@
-/** The port's errors. Code branches on class or `code`, never on `message`, which people read. */
+/** The port's errors. Code branches on the class or, between threads, on `code`; people read `message`. */
 import { onError } from '../runtime/error-text.ts';
 import type { RecordedEvent } from './port.ts';
 
 /** Nothing was stored: load, decide and append again. */
 export class RevisionConflict extends Error {
-  readonly code = 'REVISION_CONFLICT';
   override name = 'RevisionConflict';
 }
 
@@ -28,13 +27,11 @@ export class StoreFileUnusable extends StoreUnavailable {
 
 /** May be stored: repeat the very same append or read the stream, before you decide again. */
 export class AppendOutcomeUnknown extends Error {
-  readonly code = 'APPEND_OUTCOME_UNKNOWN';
   override name = 'AppendOutcomeUnknown';
 }
 
 /** The current code cannot read an event of the stream. Reading it again gives the same. */
 export class UnreadableStream extends Error {
-  readonly code: 'UNREADABLE_STREAM' | 'STREAM_NOT_WHOLE' = 'UNREADABLE_STREAM';
   override name = 'UnreadableStream';
   /** The events before the first that cannot be read or cannot follow. */
   readonly before: RecordedEvent[];
@@ -52,7 +49,6 @@ export const asUnreadable = onError(UnreadableStream, (error) => error);
 
 /** An administrator deleted the stream, cut its beginning, or refuses it. Nothing was stored. */
 export class StreamNotWhole extends UnreadableStream {
-  override readonly code = 'STREAM_NOT_WHOLE';
   override name = 'StreamNotWhole';
   declare readonly why: string;
   /** `what`: the stream or its payment. */

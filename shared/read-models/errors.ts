@@ -1,4 +1,4 @@
-/** Every driver throws these alone. Code branches on the class or on `code`, never on `message`. */
+/** Every driver throws these alone. Code branches on the class or on a `code`, never on `message`. */
 import { onError } from '../runtime/error-text.ts';
 
 /** Out of reach or closed. A write may have stored documents, not its checkpoint: its repeat is harmless. */
@@ -17,13 +17,11 @@ export const unlessLost = onError(ReadModelsLost, () => undefined);
 
 /** Another projector moved it, or serves another generation. This batch did not: read it, then go on there. */
 export class CheckpointMoved extends Error {
-  readonly code = 'CHECKPOINT_MOVED';
   override name = 'CheckpointMoved';
 }
 
 /** Nothing of its batch was written. */
 export class DocumentTooLarge extends Error {
-  readonly code = 'DOCUMENT_TOO_LARGE';
   override name = 'DocumentTooLarge';
   readonly paymentId: string;
   constructor(paymentId: string, bytes: number) {

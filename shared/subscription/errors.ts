@@ -6,7 +6,6 @@ export class StandingBy extends Error {
 
 /** An operator has to put back the log that was applied and sealed. `message` is one line. */
 export class LogMisfit extends Error {
-  readonly code = 'LOG_MISFIT';
   override name = 'LogMisfit';
 }
 
