@@ -8,7 +8,7 @@ import {
   MOVED,
   storedCheck,
 } from '../shared/event-store/chain.ts';
-import { decode, decodeParsed, isReadable, unreadableAt } from '../shared/event-store/codec.ts';
+import { decode, isReadable, unreadableAt } from '../shared/event-store/codec.ts';
 import { StoreFileUnusable } from '../shared/event-store/errors.ts';
 import { isOfOther } from '../shared/event-store/fold-stream.ts';
 import type {
@@ -81,7 +81,7 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
     const named = jsonFieldsOf(form.text);
     const inChain = await chain(form, named);
     // A broken chain makes the sums worthless, of this event and of those after it.
-    const event = inChain === undefined ? decodeParsed(form, named) : unreadableAt(form, inChain);
+    const event = inChain === undefined ? decode(form, named) : unreadableAt(form, inChain);
     const inSums = await sums(event);
     let reason = inChain ?? inSums;
     // Seals and kept heads need every event's place, also of one that does not fit.

@@ -125,7 +125,10 @@ export function encode(stream: string, expected: Expected, events: NewEvent[]): 
   if (!STREAM_NAME.test(stream)) throw new TypeError('not a name for a stream');
   if (events.length === 0) throw new TypeError('an append needs at least one event');
   let last = expected === 'none' ? { revision: -1, hash: GENESIS_HASH } : expected;
-  if (!Number.isInteger(last.revision) || typeof last.hash !== 'string')
+  // A server would take another number for any place.
+  const isPlace =
+    Number.isSafeInteger(last.revision) && (last.revision >= 0 || expected === 'none');
+  if (!isPlace || typeof last.hash !== 'string')
     throw new TypeError('an append needs the revision and the hash of the event that it follows');
   return events.map((given) => {
     const { event, context, id, time } = check(given);
@@ -151,21 +154,17 @@ function check({ event: { type, data }, id, time, context }: NewEvent): NewEvent
   }
 }
 
-/** Upcasts, and checks loosely: it leaves out an unknown field. Never throws on a stored text. */
-export const decode = (stored: StoredForm, toCurrent: Upcast = upcast) =>
-  attempt(stored, () => JSON.parse(stored.text), toCurrent);
-
-/** `decode` for a store that returns parsed JSON, never the text. */
-export const decodeParsed = (stored: StoredPlace, hashed: unknown) =>
-  attempt(stored, () => hashed, upcast);
-
-function attempt(
-  stored: StoredPlace,
-  parse: () => unknown,
-  toCurrent: Upcast,
+/**
+ * Upcasts, and checks loosely: it leaves out an unknown field. Never throws on a stored text. `hashed`: the
+ * parsed text, where it is known.
+ */
+export function decode(
+  stored: StoredForm,
+  hashed?: unknown,
+  toCurrent: Upcast = upcast,
 ): RecordedEvent | UnreadableEvent {
   try {
-    return read(stored, parse(), toCurrent);
+    return read(stored, hashed ?? JSON.parse(stored.text), toCurrent);
   } catch (error) {
     // A parser's or a hop's message may quote the stored text.
     const isKnown = error instanceof Misfit || error instanceof CannotUpcast;

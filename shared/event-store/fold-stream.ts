@@ -2,7 +2,7 @@ import { isPaymentEvent, type PaymentEvent, streamOf } from '../payment/events.t
 import { jsonFieldsOf } from '../runtime/json.ts';
 import { slicesOf } from '../runtime/scheduling.ts';
 import { beforeIn, formReason, previousReason, revisionReason, storedCheck } from './chain.ts';
-import { allReadable, decode, decodeParsed, isReadable, unreadableAt } from './codec.ts';
+import { allReadable, decode, isReadable, unreadableAt } from './codec.ts';
 import { StreamNotWhole, UnreadableStream } from './errors.ts';
 import type { LogEvent, RecordedEvent, StoredForm, StoredForms, UnreadableEvent } from './port.ts';
 
@@ -26,7 +26,7 @@ export const decodeInOrder = (stored: Pick<StoredForms, 'guarantee' | 'readStrea
     if (stored.guarantee === 'log') return decodeForm(form);
     const named = jsonFieldsOf(form.text);
     const reason = await check(form, named);
-    return reason === undefined ? decodeParsed(form, named) : unreadableAt(form, reason);
+    return reason === undefined ? decode(form, named) : unreadableAt(form, reason);
   };
 };
 

@@ -85,7 +85,7 @@ export const appendingCases = (driver: EventStoreDriver): void => {
 
       test('there is no "any" revision', async () => {
         await store.append(named(1), 'none', batchOf(1));
-        for (const any of ['any', undefined, {}, { revision: 0 }]) {
+        for (const any of ['any', undefined, {}, { revision: 0 }, { revision: -1, hash: '' }]) {
           const append = store.append(named(1), any as never, batchOf(1));
           await expect(append).rejects.toThrow(TypeError);
         }

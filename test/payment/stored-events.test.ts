@@ -256,24 +256,24 @@ describe('upcasting', () => {
   const old = changed({ data: { operationId: 'op_1', amount: 25 } });
 
   test('an old form goes through each hop once, in order, and is checked as today', () => {
-    const event = decode(old, upcastOver(hops, versions));
+    const event = decode(old, undefined, upcastOver(hops, versions));
     expect(dataOf(event)).toEqual({ operationId: 'op_1', amount: 2500, currency: 'EUR' });
     const second = {
       ...changed({ schemaVersion: 2, data: { operationId: 'op_1', amount: 25, currency: 'USD' } }),
     };
-    expect(dataOf(decode(second, upcastOver(hops, versions)))).toMatchObject({
+    expect(dataOf(decode(second, undefined, upcastOver(hops, versions)))).toMatchObject({
       amount: 2500,
       currency: 'USD',
     });
   });
 
   test('what was stored stays as it was: version and hash are those of the stored form', () => {
-    const event = decode(old, upcastOver(hops, versions));
+    const event = decode(old, undefined, upcastOver(hops, versions));
     expect(event).toMatchObject({ schemaVersion: 1, hash: old.hash });
   });
 
   test('without its hop the old form is unreadable', () => {
-    const event = decode(old, upcastOver({}, versions));
+    const event = decode(old, undefined, upcastOver({}, versions));
     expect(event).toMatchObject({ unreadable: 'no hop from version 1 of PaymentAuthorized' });
     expect(() => upcastOver({}, versions)('PaymentAuthorized', 1, {})).toThrow(CannotUpcast);
   });
@@ -287,7 +287,7 @@ describe('upcasting', () => {
         },
       },
     };
-    const event = decode(old, upcastOver(failing, versions));
+    const event = decode(old, undefined, upcastOver(failing, versions));
     expect(event).toMatchObject({ unreadable: 'is not JSON, or its upcast failed' });
   });
 });

@@ -178,11 +178,3 @@ export function createMetaClaims(send: BatchSender, reads: WholeReads) {
     return now.value;
   };
 }
-
-/** Throws TypeError for anything but an exact place: the server would accept "any". */
-export function rejectAny(expected: Expected): void {
-  if (expected === 'none') return;
-  const { revision, hash } = Object(expected) as { revision: unknown; hash: unknown };
-  if (!Number.isSafeInteger(revision) || Number(revision) < 0 || typeof hash !== 'string')
-    throw new TypeError('an append expects "none", or a revision and its hash');
-}

@@ -5,7 +5,7 @@ import { encode } from '../codec.ts';
 import { StoreUnavailable } from '../errors.ts';
 import { decodeInOrder } from '../fold-stream.ts';
 import type { EventStore } from '../port.ts';
-import { createAppender, createMetaClaims, createSender, rejectAny } from './append.ts';
+import { createAppender, createMetaClaims, createSender } from './append.ts';
 import { createRefusals } from './call-outcome.ts';
 import {
   type Connection,
@@ -106,10 +106,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
 
   return {
     append: (stream, expected, events) =>
-      whileOpen(async () => {
-        rejectAny(expected);
-        return appendBatch(stream, expected, encode(stream, expected, events));
-      }),
+      whileOpen(async () => appendBatch(stream, expected, encode(stream, expected, events))),
     readStream: (stream) => whileOpen(() => streams.readStream(stream)),
     lastRevision: (stream) => whileOpen(() => streams.lastRevision(stream)),
     readAll: (...range) => readAll(...range).then((events) => mapInSlices(events, fromServer)),

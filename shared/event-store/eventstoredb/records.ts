@@ -2,7 +2,7 @@
 import { SEALS_STREAM } from '../../payment/seal-events.ts';
 import { WEBHOOK_STREAMS } from '../../payment/webhook-events.ts';
 import { hashReason } from '../chain.ts';
-import { canonicalJson, decodeParsed, type EncodedEvent, unreadableAt } from '../codec.ts';
+import { canonicalJson, decode, type EncodedEvent, unreadableAt } from '../codec.ts';
 import type { Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';
 
 export const STREAM_PREFIXES = [
@@ -140,5 +140,5 @@ export function fromServer(event: ServerEvent): RecordedEvent | UnreadableEvent 
   const fields = hashed(event);
   const form = storedFormOf(event, fields);
   const reason = hashReason(form);
-  return reason === undefined ? decodeParsed(form, fields) : unreadableAt(form, reason);
+  return reason === undefined ? decode(form, fields) : unreadableAt(form, reason);
 }
