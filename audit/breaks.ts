@@ -3,15 +3,9 @@ import { breakAt, hashOf } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import type { Position, StoredForm } from '../shared/event-store/port.ts';
 import { isAcknowledgementStream } from '../shared/payment/audit-events.ts';
+import type { AuditBreak } from './contract.ts';
 
-/** `position`: empty where no event is there; `digest`: the hash of the text that stands there. */
-export type LogBreak = {
-  position: Position;
-  stream: string;
-  revision: number;
-  reason: string;
-  digest?: string | undefined;
-};
+export type LogBreak = AuditBreak;
 
 type AcknowledgedBreak = { actor: string; time: string; note: string };
 
@@ -50,7 +44,6 @@ export const sealBefore = ({ reason }: Pick<LogBreak, 'reason'>): string | undef
 
 const isUnreadable = ({ reason }: Pick<LogBreak, 'reason'>): boolean =>
   reason.startsWith(UNREADABLE);
-const isUnsealed = ({ reason }: Pick<LogBreak, 'reason'>): boolean => reason.endsWith(UNSEALED);
 
 /** The word that `payments verify` begins with (gaps §25). */
 export const findingOf = ({
@@ -121,7 +114,7 @@ export const judgeBreaks = <B extends LogBreak = LogBreak>(
   }
   const unreadable = left.filter(isUnreadable);
   const rest = left.filter((broken) => !isUnreadable(broken));
-  const unsealed = rest.filter(isUnsealed);
+  const unsealed = rest.filter(({ reason }) => reason.endsWith(UNSEALED));
   return {
     count: count + beside.length - acknowledged.length,
     ...(unreadable.length > 0 && { unreadable: unreadable.length }),

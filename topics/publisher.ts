@@ -13,6 +13,7 @@ import {
   type OwnCheckpoint,
   type RelayCheckpoint,
 } from './checkpoint.ts';
+import type { RelayParkedRetry } from './contract.ts';
 import { type EventFeed, MessageTooLarge } from './port.ts';
 
 type Publisher = {
@@ -126,8 +127,6 @@ export const sendBatch = async (own: Publisher, events: LogEvent[]): Promise<voi
   await sendAll(own, events, { note: moveTo, leaveOut });
 };
 
-export type Retried = { paymentId: string; sent: boolean; at?: number; reason?: string };
-
 class StillParked extends Error {}
 
 const SENT = 'payment no longer parked: the relay has sent the events it had left out';
@@ -162,7 +161,7 @@ const sendOne = async (own: Publisher, paymentId: string): Promise<string | unde
 /** One that stays parked goes behind the others. Throws what the engines throw; then comes `finishParked`. */
 export const sendParked = async (own: Publisher, paymentIds: readonly string[]) => {
   const { checkpoint } = own;
-  const retried: Retried[] = [];
+  const retried: RelayParkedRetry[] = [];
   for (const paymentId of paymentIds) {
     const reason = await sendOne(own, paymentId);
     const at = checkpoint.value().parked[paymentId]?.from;

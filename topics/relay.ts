@@ -21,10 +21,10 @@ import {
   type Subscriber,
   type Subscription,
 } from '../shared/subscription/subscription.ts';
-import { openOwnCheckpoint, type RelayCheckpoint } from './checkpoint.ts';
+import { openOwnCheckpoint } from './checkpoint.ts';
 import { RelayHalted, RelayNotReady, RelayOff } from './errors.ts';
 import { type EventFeed, type Partitions, TOPICS } from './port.ts';
-import { finishParked, overtake, type Retried, sendBatch, sendParked } from './publisher.ts';
+import { finishParked, overtake, sendBatch, sendParked } from './publisher.ts';
 import type { RelayStatus } from './status.ts';
 import { tracedFeed } from './traces.ts';
 
@@ -36,19 +36,6 @@ export type RelayOptions = {
   mayRun: () => boolean;
   backOff?: BackOff;
   waitsMs?: Partial<typeof WAITS_MS>;
-};
-
-export type Relay = {
-  status(): RelayStatus;
-  /** Undefined when off. Throws StoreUnavailable. */
-  lag(): Promise<Lag | undefined>;
-  partitions(): Partitions | undefined;
-  /** By paymentId. Throws RelayNotReady. */
-  parked(): Promise<RelayCheckpoint['parked']>;
-  /** Tries one parked payment, or up to RETRIED_MAX of them. Throws StandingBy and RelayNotReady. */
-  retryParked(paymentId?: string): Promise<Retried[]>;
-  /** Resolves within a few seconds, whatever the broker does. */
-  stop(): Promise<void>;
 };
 
 const WAITS_MS = {
@@ -182,7 +169,7 @@ const rejectNotReady = (relay: Running, subscription: Subscription): void => {
   throw new RelayNotReady(`the relay ${now}; it tries parked payments once it has caught up`);
 };
 
-const retry = async (relay: Running, paymentId: string | undefined): Promise<Retried[]> => {
+const retry = async (relay: Running, paymentId: string | undefined) => {
   await recheckPartitions(relay);
   const ids = idsOfParked(relay).filter((id) => paymentId === undefined || id === paymentId);
   return sendParked(relay, ids.slice(0, RETRIED_MAX));
@@ -212,7 +199,7 @@ const subscriberOf = (relay: Running, inTurn: InTurn): Subscriber => ({
 });
 
 /** An engine out of reach is no error: the relay waits for it. */
-export const startRelay = (options: RelayOptions): Relay => {
+export const startRelay = (options: RelayOptions) => {
   const { store, feed, checkpoint: document, logger, backOff } = options;
   const relay = prepare(options);
   const { checkpoint, mayRun, waitsMs, stopping } = relay;
@@ -236,16 +223,19 @@ export const startRelay = (options: RelayOptions): Relay => {
   watch.unref();
 
   return {
-    lag: createLag(store, () => positionIn(relay)),
+    /** Undefined when off. Throws StoreUnavailable. */
+    lag: createLag(store, () => positionIn(relay)) as () => Promise<Lag | undefined>,
     partitions: () => checkpoint.known()?.partitions,
     status: () => statusOf(relay, subscription),
+    /** By paymentId. Throws RelayNotReady. */
     parked: async () => {
       const unread = (error: unknown): never => {
         throw new RelayNotReady(`the checkpoint of the relay cannot be read: ${reasonOf(error)}`);
       };
       return (checkpoint.taken() ?? (await checkpoint.read().catch(unread)))?.parked ?? {};
     },
-    retryParked: async (paymentId) => {
+    /** Tries one parked payment, or up to RETRIED_MAX of them. Throws StandingBy and RelayNotReady. */
+    retryParked: async (paymentId?: string) => {
       rejectNotReady(relay, subscription);
       try {
         return await inTurn(async () => {
@@ -261,7 +251,8 @@ export const startRelay = (options: RelayOptions): Relay => {
         );
       }
     },
-    stop: async () => {
+    /** Resolves within a few seconds, whatever the broker does. */
+    stop: async (): Promise<void> => {
       clearInterval(watch);
       stopping.abort();
       const ended = subscription.stop();
@@ -274,6 +265,7 @@ export const startRelay = (options: RelayOptions): Relay => {
     },
   };
 };
+export type Relay = ReturnType<typeof startRelay>;
 
 type OpenRelay = Pick<RelayOptions, 'store' | 'logger'> & {
   config: Pick<Config, 'kafka' | 'mongoUrl'>;

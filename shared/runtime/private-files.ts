@@ -4,6 +4,7 @@ import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from 
 import { link, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { orElse } from './error-text.ts';
 import { orClose } from './sqlite.ts';
 
 const PRIVATE = 0o600;
@@ -78,17 +79,16 @@ export const makeDataDir = (path: string): void => {
   }
 };
 
-/** The operating system drops the lock when the process ends. */
-export type FileLock = { release(): void };
-
 const SQLITE_BUSY = 5;
 
 export const isLockHeld = (error: unknown): boolean => Object(error).errcode === SQLITE_BUSY;
 
-const lockBy = (lock: DatabaseSync, sql: string): FileLock => {
+/** The operating system drops the lock when the process ends. */
+const lockBy = (lock: DatabaseSync, sql: string) => {
   orClose(lock, () => lock.exec(sql));
-  return { release: () => lock.close() };
+  return { release: (): void => lock.close() };
 };
+export type FileLock = ReturnType<typeof lockBy>;
 
 /** Does not wait. Throws an error that isLockHeld recognises, or the file system's. */
 export const takeFileLock = (file: string): FileLock => {
@@ -102,12 +102,9 @@ export const shareFileLock = (file: string): FileLock => {
 };
 
 /** A service that starts in the same instant finds the lock held. */
-export const isFileLocked = (file: string): boolean => {
-  if (!existsSync(file)) return false;
-  try {
+export const isFileLocked = (file: string): boolean =>
+  existsSync(file) &&
+  orElse(true, () => {
     shareFileLock(file).release();
     return false;
-  } catch {
-    return true;
-  }
-};
+  });

@@ -11,13 +11,6 @@ export class TracesRefused extends Error {
   override name = 'TracesRefused';
 }
 
-export type Traces = {
-  /** Rejects where the collector does not take the spans. */
-  flush(): Promise<void>;
-  /** Within a second; then makes no more spans. Never throws. */
-  stop(): Promise<void>;
-};
-
 type TracesOptions = NonNullable<Config['traces']> & {
   mode: string;
   log: Record<'info' | 'warn', (fields: object, message: string) => void>;
@@ -100,13 +93,12 @@ const withoutCard = (draw: () => string) => (): string => {
   return id;
 };
 
-const tracesUrl = (endpoint: string): string => `${endpoint.replace(/\/+$/, '')}/v1/traces`;
-
-export const openTraces = async (options: TracesOptions): Promise<Traces> => {
+export const openTraces = async (options: TracesOptions) => {
   const { endpoint, serviceName, ratio, mode, log } = options;
   const sdk = await load();
   const queue: Queue = { waiting: 0 };
-  const send = options.exporter ?? new sdk.OTLPTraceExporter({ url: tracesUrl(endpoint) });
+  const url = `${endpoint.replace(/\/+$/, '')}/v1/traces`;
+  const send = options.exporter ?? new sdk.OTLPTraceExporter({ url });
   const batches = new sdk.BatchSpanProcessor({
     exporter: countedExporter(send, queue, log),
     maxQueueSize: WAITING_MAX,
@@ -131,11 +123,14 @@ export const openTraces = async (options: TracesOptions): Promise<Traces> => {
   });
   startTracing(provider, new sdk.AsyncLocalStorageContextManager());
   return {
+    /** Rejects where the collector does not take the spans. */
     flush: () => provider.forceFlush(),
-    stop: async () => {
+    /** Within a second; then makes no more spans. Never throws. */
+    stop: async (): Promise<void> => {
       stopTracing();
       const late = () => new Error('the collector does not take the last spans');
       await within(STOP_MS_MAX, provider.shutdown(), late).catch(() => undefined);
     },
   };
 };
+export type Traces = Awaited<ReturnType<typeof openTraces>>;

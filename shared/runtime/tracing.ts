@@ -86,14 +86,6 @@ export const receivedTraceparent = (text: unknown): SpanContext | undefined => {
 export const traceparentOf = (place: SpanContext): string =>
   `${VERSION}-${place.traceId}-${place.spanId}-0${isSampled(place) ? 1 : 0}`;
 
-export type OpenSpan = {
-  place: SpanContext;
-  /** Its spans are below this one, also after it returns. */
-  run<T>(work: () => T): T;
-  /** `error.type` marks a failure. Call it once. */
-  end(attributes?: SpanAttributes): void;
-};
-
 type SpanStart = {
   name: string;
   kind: keyof typeof SpanKind;
@@ -143,20 +135,23 @@ const begin = (
   by: Tracer,
   { name, kind, attributes = {}, links = [] }: SpanStart,
   parent: Context,
-): OpenSpan => {
+) => {
   const options = { kind: SpanKind[kind], links: links.map((one) => ({ context: one })) };
   const span = by.startSpan(name, options, parent);
   note(span, attributes);
   const inside = trace.setSpan(parent, span);
   return {
     place: span.spanContext(),
-    run: (work) => context.with(inside, work),
-    end: (last = {}) => {
+    /** Its spans are below this one, also after it returns. */
+    run: <T>(work: () => T): T => context.with(inside, work),
+    /** `error.type` marks a failure. Call it once. */
+    end: (last: SpanAttributes = {}): void => {
       note(span, last);
       span.end();
     },
   };
 };
+export type OpenSpan = ReturnType<typeof begin>;
 
 /** Below `parent`, of another process or an earlier time, else a trace; undefined where this process makes no spans. */
 export const startSpan = (start: SpanStart, parent: SpanContext | undefined) => {

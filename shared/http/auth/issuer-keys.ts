@@ -13,17 +13,6 @@ export class KeysOutOfReach extends Error {
   override name = 'KeysOutOfReach';
 }
 
-export type IssuerKeys = {
-  /** Throws KeysOutOfReach, and jose's JWKSNoMatchingKey where no key of the issuer fits. */
-  find(
-    header: JWTHeaderParameters,
-    token: FlattenedJWSInput,
-    mayLoad: () => boolean,
-  ): Promise<CryptoKey>;
-  /** While the address fails: since the last load, else since the start. 0 while it does not. */
-  outdatedSeconds(): number;
-};
-
 type IssuerKeysOptions = {
   url: string;
   onFailure?: ((error: unknown) => void) | undefined;
@@ -49,7 +38,6 @@ const readCapped = async ({ body }: Response): Promise<string> => {
   return Buffer.concat(parts).toString('utf8');
 };
 
-/** Throws unless the address returns a key set, within 2 s and 64 KiB. */
 const loadKeySet = async (url: string): Promise<ReturnType<typeof createLocalJWKSet>> => {
   const headers = { accept: 'application/json, application/jwk-set+json' };
   const signal = AbortSignal.timeout(LOAD_MS_MAX);
@@ -61,7 +49,7 @@ const loadKeySet = async (url: string): Promise<ReturnType<typeof createLocalJWK
   return createLocalJWKSet(JSON.parse(await readCapped(response)) as JSONWebKeySet);
 };
 
-export const followIssuerKeys = (options: IssuerKeysOptions): IssuerKeys => {
+export const followIssuerKeys = (options: IssuerKeysOptions) => {
   const { url, onFailure = () => undefined, nowMs = () => performance.now() } = options;
   const startedAtMs = nowMs();
   let loaded: { keys: ReturnType<typeof createLocalJWKSet>; atMs: number } | undefined;
@@ -114,7 +102,12 @@ export const followIssuerKeys = (options: IssuerKeysOptions): IssuerKeys => {
   };
 
   return {
-    find: async (header, token, mayLoad) => {
+    /** Throws KeysOutOfReach, and jose's JWKSNoMatchingKey where no key of the issuer fits. */
+    find: async (
+      header: JWTHeaderParameters,
+      token: FlattenedJWSInput,
+      mayLoad: () => boolean,
+    ): Promise<CryptoKey> => {
       const keys = await currentKeys();
       try {
         return await keys(header, token);
@@ -123,7 +116,9 @@ export const followIssuerKeys = (options: IssuerKeysOptions): IssuerKeys => {
         return (await keysAfterLoad(mayLoad, error))(header, token);
       }
     },
-    outdatedSeconds: () =>
+    /** While the address fails: since the last load, else since the start. 0 while it does not. */
+    outdatedSeconds: (): number =>
       failures === 0 ? 0 : Math.floor((nowMs() - (loaded?.atMs ?? startedAtMs)) / 1000),
   };
 };
+export type IssuerKeys = ReturnType<typeof followIssuerKeys>;
