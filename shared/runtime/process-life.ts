@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Config } from './config.ts';
 import { loadConfig } from './load-config.ts';
 import { createLogger, framesOf, type Log } from './log.ts';
+import { piecesOf } from './scheduling.ts';
 import type { Mode } from './settings/table.ts';
 import { openTraces, type Traces, TracesRefused } from './traces.ts';
 import { VERSION } from './version.ts';
@@ -41,7 +42,6 @@ type ProcessOptions<P, O extends Opened> = {
   /** Before the log is opened, whose file may be in the data folder. */
   prepare?(config: Config): P;
   open(deps: { config: Config; log: Log; prepared: P; onFatal(error: Error): void }): Promise<O>;
-  /** For stderr. */
   banner(opened: O, baseUrl: string, config: Config): string | BannerFacts;
   /** Such as `all events are on disk`. */
   farewell: string;
@@ -183,9 +183,6 @@ type BannerFacts = {
 const NAME_WIDTH = 8;
 const ADDRESS_WIDTH = 44;
 
-const pairs = <T>(items: readonly T[]): T[][] =>
-  items.flatMap((_, at) => (at % 2 === 0 ? [items.slice(at, at + 2)] : []));
-
 const addressLine = (pair: readonly (readonly [string, string])[]): string =>
   `  ${pair.map(([name, address]) => `${name.padEnd(NAME_WIDTH)} ${address}`.padEnd(ADDRESS_WIDTH)).join('  ')}`.trimEnd();
 
@@ -202,7 +199,7 @@ const bannerOf = (
     waitsFor.length === 0 ? `ready in ${process.uptime().toFixed(1)} s` : 'listens, not ready yet';
   const lines = [
     `${bold(`payments ${VERSION}`)}  ${what}   ${ready}`,
-    ...pairs(addresses).map(addressLine),
+    ...piecesOf(addresses, 2).map(addressLine),
     ...waitsFor.map((engine) => yellow(`  Waits for: ${engine}`)),
     ...warnings.map((warning) => yellow(`  Warning: ${warning}`)),
     ...(notForProduction.length === 0

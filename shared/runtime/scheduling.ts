@@ -64,14 +64,19 @@ export const shareCall = <T>(
   };
 };
 
+export const piecesOf = <T>(items: readonly T[], size: number): T[][] =>
+  Array.from({ length: Math.ceil(items.length / size) }, (_, n) =>
+    items.slice(n * size, (n + 1) * size),
+  );
+
 /** A payment can have thousands of events (gaps §18). */
 const SLICE = 100;
 
 /** After each slice of the items other work has its turn. */
 export async function* slicesOf<T>(items: readonly T[]): AsyncGenerator<readonly T[]> {
-  for (let at = 0; at < items.length; at += SLICE) {
-    if (at > 0) await immediate();
-    yield items.slice(at, at + SLICE);
+  for (const [n, slice] of piecesOf(items, SLICE).entries()) {
+    if (n > 0) await immediate();
+    yield slice;
   }
 }
 
@@ -86,8 +91,8 @@ const AT_ONCE = 4;
 /** In order, a few at a time, so that merchants are served meanwhile. */
 export const fewAtOnce = async <I, T>(items: readonly I[], look: (item: I) => Promise<T>) => {
   const results: T[] = [];
-  for (let at = 0; at < items.length; at += AT_ONCE)
-    results.push(...(await Promise.all(items.slice(at, at + AT_ONCE).map((one) => look(one)))));
+  for (const some of piecesOf(items, AT_ONCE))
+    results.push(...(await Promise.all(some.map((one) => look(one)))));
   return results;
 };
 

@@ -1,10 +1,10 @@
 /** The calls that write one batch of read models, each with its own timeout. */
 import type { Collection } from 'mongodb';
+import { piecesOf } from '../../runtime/scheduling.ts';
 import { duplicatesIn } from './client.ts';
 import { type Database, type Generation, quick } from './database.ts';
 import type { Batch, StoredPayment } from './documents.ts';
 
-/** Documents in one call, at most. */
 export const PIECE_MAX = 500;
 
 const INDEXES: { name: string; key: Record<string, 1 | -1> }[] = [
@@ -16,15 +16,9 @@ const INDEXES: { name: string; key: Record<string, 1 | -1> }[] = [
 ];
 const UNORDERED = { ordered: false } as const;
 
-const pieces = <T>(all: T[], size: number): T[][] =>
-  Array.from({ length: Math.ceil(all.length / size) }, (_, n) =>
-    all.slice(n * size, (n + 1) * size),
-  );
-
 /** FerretDB finds one id by its index, and several by reading everything. */
 export const oneOf = (ids: string[]) => (ids.length === 1 ? (ids[0] as string) : { $in: ids });
 
-/** Of those payments that are stored. */
 export const revisionsIn = (payments: Collection<StoredPayment>, ids: string[]) =>
   payments
     .find({ _id: oneOf(ids) }, { ...quick, projection: { revision: 1 } })
@@ -54,11 +48,11 @@ export const writeReadModels = async (
   const stored = documents.filter(({ _id }) => isKnown(_id));
   const fresh = documents.filter(({ _id }) => !isKnown(_id));
   // Each piece has its own timeout, so that a long batch is not taken for a slow server.
-  for (const piece of pieces(fresh, pieceSize)) {
+  for (const piece of piecesOf(fresh, pieceSize)) {
     const there = await duplicatesIn(write(() => payments.insertMany(piece, UNORDERED)));
     for (const [n, document] of piece.entries()) (there.has(n) ? stored : written).push(document);
   }
-  for (const piece of pieces(stored, pieceSize)) {
+  for (const piece of piecesOf(stored, pieceSize)) {
     const replacements = piece.map(({ _id, ...replacement }) => ({
       replaceOne: {
         filter: { _id, revision: { $lt: replacement.revision } },
