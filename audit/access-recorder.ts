@@ -9,6 +9,7 @@ import { type AccessEvent, auditStreamOf } from '../shared/payment/audit-events.
 import { withoutLongNumbers } from '../shared/runtime/card-numbers.ts';
 import { onError } from '../shared/runtime/error-text.ts';
 import { newEventId, newUlid } from '../shared/runtime/ids.ts';
+import { oneAfterAnother } from '../shared/runtime/scheduling.ts';
 
 export type Access = {
   action: AccessEvent['data']['action'];
@@ -47,7 +48,7 @@ const newStream = (): End => ({ stream: auditStreamOf(newUlid()), last: undefine
 
 export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
   let end = newStream();
-  let turn: Promise<unknown> = Promise.resolve();
+  const inTurn = oneAfterAnother();
 
   const append = async (event: NewEvent): Promise<void> => {
     if ((end.last?.revision ?? 0) >= EVENTS_MAX) end = newStream();
@@ -86,9 +87,5 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
     };
   };
 
-  return (request, access) => {
-    const recorded = turn.then(() => append(eventOf(request, access)));
-    turn = recorded.catch(() => undefined);
-    return recorded;
-  };
+  return (request, access) => inTurn(async () => append(eventOf(request, access)));
 };

@@ -1,6 +1,8 @@
 /** Streams: read as fast as their client reads, cut off where it stalls, ended at a close. */
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { within } from '../../runtime/back-off.ts';
+import { onError } from '../../runtime/error-text.ts';
 import { createTurns } from '../../runtime/fair-turns.ts';
 import type {} from './app.ts';
 import { whenGone } from './shares.ts';
@@ -11,13 +13,8 @@ export type TextSource = (signal: AbortSignal) => AsyncGenerator<string>;
 const LIMITS = { openMax: 32, ownMax: 4, keepAliveMs: 15_000, stalledMs: 30_000 };
 const BUFFER_BYTES = 64 * 1024;
 
-const SILENT = Symbol('silent');
-
-const within = async <T>(next: Promise<T>, ms: number): Promise<T | typeof SILENT> => {
-  const { promise, resolve } = Promise.withResolvers<typeof SILENT>();
-  const timer = setTimeout(() => resolve(SILENT), ms);
-  return Promise.race([next, promise]).finally(() => clearTimeout(timer));
-};
+class Silent extends Error {}
+const isSilent = onError(Silent, () => undefined);
 
 async function* withKeepAlive(
   texts: AsyncGenerator<string>,
@@ -35,8 +32,8 @@ async function* withKeepAlive(
   };
   let next = texts.next();
   while (true) {
-    const got = await within(next, keepAliveMs);
-    if (got === SILENT) {
+    const got = await within(keepAliveMs, next, () => new Silent()).catch(isSilent);
+    if (got === undefined) {
       if (keepAlive !== '') yield* watched(keepAlive);
       continue;
     }
