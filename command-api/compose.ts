@@ -245,7 +245,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
   let sweep: Sweep | undefined;
   let tail: LogTail | undefined;
   let old: ReturnType<typeof watchOldAuthorizations> | undefined;
-  provider.onNotice((paymentId) => void onNotice(commands, paymentId));
+  provider.onNotice?.((paymentId) => void onNotice(commands, paymentId));
   provider.onBack(unresolved.askAboutAll);
   const startSweeping = (ready?: Promise<unknown>): void => {
     sweep ??= startSweep({ store, readModels, unresolved, logger, ready });

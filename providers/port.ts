@@ -74,6 +74,9 @@ export type NotSent = Extract<FinalOutcomeDetails, { outcome: 'NOT_SENT' }> & {
 };
 /** The money may have moved. `reason` is one word for metrics and the log, or a NotSentReason. */
 export type Unknown = { outcome: 'UNKNOWN'; reason: string; account?: string };
+export const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
+/** Card schemes keep an authorization for so long. */
+export const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
 /** The provider still works on it (202). */
 export const AT_WORK = 'at_work';
 /** Another provider was sent it, so this one is not asked. */
@@ -210,8 +213,8 @@ export type Provider = {
     reference: string,
     origin: NoticeOrigin,
   ): Promise<{ outcome: 'FOUND'; paymentId: string } | NotFound | Unknown>;
-  /** The listener is a reason to ask, nothing more. */
-  onNotice(listener: (paymentId: string) => void): void;
+  /** A reason to ask, nothing more. Left out where it gives none in this process. */
+  onNotice?(listener: (paymentId: string) => void): void;
   authorizationMsMax: number;
   close(): Promise<void>;
 };

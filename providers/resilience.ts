@@ -15,6 +15,7 @@ import {
   type ProviderOperation,
   type ProviderOutcome,
   type Unknown,
+  unknown,
 } from './port.ts';
 
 type ResilienceOptions = {
@@ -42,15 +43,13 @@ export type Said = { outcome: string; reason?: string; account?: string };
 
 const NOT_SENT: ProviderOutcome = { outcome: 'NOT_SENT' };
 
-const UNASKED: Unknown = { outcome: 'UNKNOWN', reason: 'malformed' };
-
 /** A merchant who did not ask for it cannot send the shopper anywhere (gaps §21). */
 const unlessUnasked = <T extends Said>(
   about: ProviderOperation | OperationQuestion,
   said: T,
 ): T | Unknown => {
   const isWanted = 'authentication' in about && about.authentication !== undefined;
-  return said.outcome === 'ACTION_REQUIRED' && !isWanted ? UNASKED : said;
+  return said.outcome === 'ACTION_REQUIRED' && !isWanted ? unknown('malformed') : said;
 };
 
 /** A rejection by the provider says nothing about the line to it. */
@@ -122,9 +121,7 @@ export const resilient = (
     opened: KeepOpened,
   ): Promise<ProviderOutcome> => {
     const call = async () => unlessUnasked(operation, await provider.execute(operation, opened));
-    const outcome = await measured(operation.kind, call).catch(
-      (): Unknown => ({ outcome: 'UNKNOWN', reason: 'failed' }),
-    );
+    const outcome = await measured(operation.kind, call).catch(() => unknown('failed'));
     if (couldNotBeSent(outcome) || outcome.outcome === 'UNKNOWN') unanswered += 1;
     return outcome;
   };
@@ -223,14 +220,12 @@ export const noteRejections = (options: {
   };
 };
 
-const AT_OTHER_PROVIDER: Unknown = { outcome: 'UNKNOWN', reason: OTHER_PROVIDER };
-
 /** A provider would fence what another carried out (ADR-0247): it is not asked, the outcome stays unknown. */
 export const forOwnOperations = <P extends Provider>(provider: P, names: readonly string[]): P => {
   const gated =
     <Q extends { provider?: string | undefined }, R>(ask: (question: Q) => Promise<R>) =>
     async (question: Q): Promise<R | Unknown> =>
-      isOtherProvider(question.provider, names) ? AT_OTHER_PROVIDER : ask(question);
+      isOtherProvider(question.provider, names) ? unknown(OTHER_PROVIDER) : ask(question);
   return {
     ...provider,
     lookUp: gated(provider.lookUp),

@@ -4,6 +4,7 @@ import { FAILURE_CODES, type FailureCode } from '../../shared/payment/fields.ts'
 import { currentTraceparent } from '../../shared/runtime/tracing.ts';
 import {
   AT_WORK,
+  AUTHORIZATION_MS_MAX,
   type Declined,
   type Fenced,
   type LedgerEntry,
@@ -14,7 +15,7 @@ import {
   type Provider,
   type ProviderOperation,
   type TokenDescription,
-  type Unknown,
+  unknown,
 } from '../port.ts';
 import { cleanCode, openTransport, type Response, type SentCard } from '../transport.ts';
 import { LEDGER_PAGE_MAX, ledgerEnd } from './ledger-end.ts';
@@ -26,9 +27,6 @@ type HttpProviderOptions = {
   connectTimeoutMs: number;
   timeoutMs: number;
 };
-
-/** Card schemes keep an authorization for so long. */
-const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
 
 const cardIn = (operation: ProviderOperation): SentCard | undefined =>
   'card' in operation ? operation.card.reveal() : undefined;
@@ -114,7 +112,6 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
     disputes: async () => [],
     madeElsewhere: async () => ({ outcome: 'FOUND', made: [] }),
     paymentOf: async () => ({ outcome: 'NOT_FOUND' }),
-    onNotice: () => undefined,
     authorizationMsMax: AUTHORIZATION_MS_MAX,
     ledger,
     ledgerEnd: (after) => ledgerEnd(ledger, after),
@@ -122,7 +119,6 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
   };
 };
 
-const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
 const MALFORMED = unknown('malformed');
 
 type Sent = Pick<OperationQuestion, 'operationId' | 'kind' | 'amount' | 'currency'>;
@@ -184,7 +180,6 @@ const readBody = (
   return { outcome: 'APPROVED', providerReference, authorizationExpiresAt };
 };
 
-/** 409 with the fence of this very operation. */
 const isConflict = ({ status, body }: Response, question: Sent): boolean =>
   status === 409 && readBody(body, question).outcome === 'FENCED';
 

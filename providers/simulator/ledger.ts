@@ -17,13 +17,8 @@ import {
   orClose,
   versionOf,
 } from '../../shared/runtime/sqlite.ts';
-import type { LedgerEntry } from '../port.ts';
-import {
-  type AskingShopper,
-  AUTHORIZATION_MS_MAX,
-  type KnownAuthorization,
-  type SimulatedOutcome,
-} from './rules.ts';
+import { AUTHORIZATION_MS_MAX, type LedgerEntry } from '../port.ts';
+import type { AskingShopper, KnownAuthorization, SimulatedOutcome } from './rules.ts';
 import { type CardBehaviour, KEPT_BEHAVIOURS } from './test-cards.ts';
 
 export type SimulatedEntry = Omit<LedgerEntry, 'cursor'> & {

@@ -45,9 +45,6 @@ const NETWORK_CODES: Partial<Record<FailureCode, NetworkCodes>> = {
 export const networkCodesOf = ({ failureCode }: { failureCode?: FailureCode | undefined }) =>
   failureCode && NETWORK_CODES[failureCode];
 
-/** Card schemes keep an authorization that long. */
-export const AUTHORIZATION_MS_MAX = 7 * 86_400_000;
-
 export const CARRIED_OUT: SimulatedOutcome = { outcome: 'APPROVED' };
 
 const declined = (failureCode: FailureCode, providerFailureCode: string): SimulatedOutcome => {
@@ -104,14 +101,16 @@ const decideCard = (operation: CardOperation): SimulatedOutcome => {
 /** The amount captured elsewhere of an authorization, or refunded of a capture, in minor units. */
 const elsewhereOf = (amount: number): Minor => minor(Math.min(100, amount));
 
+const takenOf = ({ kind, amount, captured }: KnownAuthorization): number =>
+  kind === 'SALE' ? amount : (captured ?? 0);
+
 const decideCapture = (
   operation: FollowUp,
   authorization: KnownAuthorization,
 ): SimulatedOutcome => {
-  if (authorization.kind === 'SALE') return notPermitted('already_captured');
   if (authorization.voided !== null) return notPermitted('already_voided');
   // A capture below the authorized amount releases the rest, so there is never a second one.
-  if (authorization.captured !== null) return notPermitted('already_captured');
+  if (takenOf(authorization) > 0) return notPermitted('already_captured');
   if (operation.amount > authorization.amount)
     return declined('LIMIT_EXCEEDED', 'over_authorized_amount');
   return authorization.behaviour === 'CAPTURE_DECLINED'
@@ -120,8 +119,7 @@ const decideCapture = (
 };
 
 const decideVoid = (operation: FollowUp, authorization: KnownAuthorization): SimulatedOutcome => {
-  if (authorization.kind === 'SALE') return notPermitted('already_captured');
-  if (authorization.captured !== null) return notPermitted('already_captured');
+  if (takenOf(authorization) > 0) return notPermitted('already_captured');
   if (authorization.voided !== null) return notPermitted('already_voided');
   return operation.amount === authorization.amount ? CARRIED_OUT : notPermitted('other_amount');
 };
@@ -133,8 +131,7 @@ const goneBack = ({ behaviour, refunded }: KnownAuthorization, captured: number)
 };
 
 const decideRefund = (operation: FollowUp, authorization: KnownAuthorization): SimulatedOutcome => {
-  const captured =
-    authorization.kind === 'SALE' ? authorization.amount : (authorization.captured ?? 0);
+  const captured = takenOf(authorization);
   if (captured === 0) return notPermitted('nothing_captured');
   if (operation.amount > captured - goneBack(authorization, captured))
     return declined('LIMIT_EXCEEDED', 'over_captured_amount');
@@ -180,11 +177,12 @@ const DISPUTE_OPEN_MS = 300;
 /** What has become of an authorization or sale by itself, at a time. */
 export const laterResultsOf = (
   { authorizationId, refunds }: Pick<PaymentQuestion, 'authorizationId' | 'refunds'>,
-  { kind, amount, behaviour, captured, voided, outcome, takenAt }: KnownAuthorization,
+  authorization: KnownAuthorization,
   nowMs: number,
 ): LaterResult[] => {
+  const { kind, amount, behaviour, voided, outcome, takenAt } = authorization;
   if (outcome !== 'APPROVED') return [];
-  const taken = kind === 'SALE' ? amount : (captured ?? 0);
+  const taken = takenOf(authorization);
   const isOpen = nowMs < Date.parse(takenAt ?? '') + DISPUTE_OPEN_MS;
   const id = authorizationId.slice(-26);
   const about = { kind: 'DISPUTE', disputeId: `dp_${id}`, amount: minor(taken) } as const;

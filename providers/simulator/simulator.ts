@@ -6,6 +6,7 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import {
   type Approved,
   AT_WORK,
+  AUTHORIZATION_MS_MAX,
   type Declined,
   type LedgerEntry,
   type LedgerPage,
@@ -14,11 +15,11 @@ import {
   type OperationQuestion,
   type Provider,
   type Unknown,
+  unknown,
 } from '../port.ts';
 import type { SimulatedEntry, WaitingOperation } from './ledger.ts';
 import { listeningPort, pagePath, registerPage } from './page.ts';
 import {
-  AUTHORIZATION_MS_MAX,
   behaviourOf,
   CARRIED_OUT,
   cardOfToken,
@@ -45,8 +46,6 @@ export const ledgerPageOf = ({
   next: next === null ? null : String(next),
   since,
 });
-
-const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
 
 type Sum = Pick<OperationQuestion, 'amount' | 'currency'>;
 const isOf = (known: Sum, { amount, currency }: Sum): boolean =>

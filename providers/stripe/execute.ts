@@ -7,6 +7,7 @@ import {
   type OperationQuestion,
   type ProviderOperation,
   type ProviderOutcome,
+  unknown,
 } from '../port.ts';
 import type { SentCard } from '../transport.ts';
 import { testTokenOf } from './card-tokens.ts';
@@ -29,7 +30,6 @@ import {
   readOpened,
   rejectionOf,
   undecided,
-  unknown,
   unknownBy,
 } from './read.ts';
 import {
@@ -224,7 +224,6 @@ const executeFollowUp = async (call: StripeCall, operation: FollowUp): Promise<P
   return isUndone(reading) ? mismatch : reading;
 };
 
-/** Throws Undecided, and ZodError. */
 export const execute = (
   execution: Execution,
   operation: ProviderOperation,

@@ -119,7 +119,6 @@ const resultsOfCaptured = async (
   );
 };
 
-/** Throws Undecided, and ZodError. */
 export const laterResults = async (
   call: StripeCall,
   question: PaymentQuestion,

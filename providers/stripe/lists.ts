@@ -1,7 +1,9 @@
 /** Stripe's lists, newest first and in pages, of one account or of each. */
 import { z } from 'zod';
+import { piecesOf } from '../../shared/runtime/scheduling.ts';
+import { unknown } from '../port.ts';
 import type { Send } from './client.ts';
-import { Undecided, undecided, unknown } from './read.ts';
+import { Undecided, undecided } from './read.ts';
 import type { PageOf, StripeRequest } from './requests.ts';
 import { listOf } from './shapes.ts';
 
@@ -34,7 +36,6 @@ export const eachAs =
   <T>(shape: z.ZodType<T>): Read<T> =>
   (object) => [shape.parse(object)];
 
-/** Throws Undecided, and ZodError. */
 export const readPage = async <T>(
   send: Send,
   request: StripeRequest,
@@ -103,8 +104,6 @@ export async function* eachBook<T>(
   books: readonly Book[],
   read: (send: Send, name?: string) => Promise<T>,
 ): AsyncGenerator<T> {
-  for (let next = 0; next < books.length; next += BOOKS_AT_ONCE) {
-    const some = books.slice(next, next + BOOKS_AT_ONCE);
+  for (const some of piecesOf(books, BOOKS_AT_ONCE))
     yield* await Promise.all(some.map((book) => readBook(book, read)));
-  }
 }

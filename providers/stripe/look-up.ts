@@ -4,7 +4,7 @@
  * taken Idempotency-Key, documented for a day, unproven against the real Stripe (docs/providers/stripe.md).
  */
 import { z } from 'zod';
-import { AT_WORK, type OperationQuestion, type Provider } from '../port.ts';
+import { AT_WORK, type OperationQuestion, type Provider, unknown } from '../port.ts';
 import type { StripeCall, StripeResponse } from './client.ts';
 import { eachAs, readAll } from './lists.ts';
 import {
@@ -24,7 +24,6 @@ import {
   readRefund,
   Undecided,
   undecided,
-  unknown,
 } from './read.ts';
 import {
   cancelAsFence,
@@ -56,7 +55,6 @@ const searchFor = async (call: StripeCall, operationId: string) => {
   return own[0]?.id;
 };
 
-/** Throws Undecided, and ZodError. */
 export const listedRefunds = (
   { send }: StripeCall,
   reference: string,
@@ -96,7 +94,6 @@ export const readIntent = async (call: StripeCall, reference: string): Promise<P
   throw new Undecided(isMissing(response) ? MISSING : undecided(response));
 };
 
-/** Throws Undecided, and ZodError. */
 const findFollowUp = async (
   call: StripeCall,
   question: OperationQuestion,
@@ -108,7 +105,6 @@ const findFollowUp = async (
   return own === undefined ? NOT_FOUND : readRefund(own, question, reference);
 };
 
-/** Throws Undecided, and ZodError. */
 export const find = async (call: StripeCall, question: OperationQuestion): Promise<Reading> => {
   const isLater = isFollowUp(question);
   // Without a kept reference the confirm was never sent.
@@ -232,6 +228,5 @@ const fenceFollowUp = async (call: StripeCall, question: FollowUpQuestion) => {
 export const isFollowUp = (question: OperationQuestion): question is FollowUpQuestion =>
   question.kind !== 'AUTHORIZE' && question.kind !== 'SALE';
 
-/** Throws Undecided, and ZodError. */
 export const fence = (call: StripeCall, question: OperationQuestion): Promise<FenceOutcome> =>
   isFollowUp(question) ? fenceFollowUp(call, question) : fenceCreate(call, question);

@@ -171,8 +171,6 @@ const askNow = async (
   return payments.askAbout(paymentId);
 };
 
-const notInTime = onError(BudgetSpent, (): false => false);
-
 const rejectUnsigned = (
   reply: FastifyReply,
   { limiter, rate }: StripeWebhookDeps['stripeNotices']['unsigned'],
@@ -235,7 +233,7 @@ const stripeWebhook: SignedRoute<StripeWebhookDeps> = {
     const origin = { merchantId: signer.merchantId, account: notice.account };
     const budget = startBudget(BUDGET_MS);
     const asking = askNow(payments, notice, origin, reply, budget);
-    if (await withinBudget(asking, budget).catch(notInTime))
+    if (await withinBudget(asking, budget).catch(onError(BudgetSpent, () => false)))
       return sendJson(reply, { received: true });
     const details = ['the outcome is not known yet; deliver the notice again'];
     return reject(reply, 'SERVICE_UNAVAILABLE', details, RETRY_LATER);

@@ -76,7 +76,6 @@ type Said = { outcome?: string; reason?: string; account?: string };
 const NO_SUCCESS: readonly string[] = ['DECLINED', 'NOT_SENT', 'UNKNOWN'];
 const LINE = 'Stripe did not say that it succeeded';
 
-/** Each call of the port within one deadline. */
 const callsOf = (
   { timeoutMs, logger, nowMs = Date.now }: StripeProviderOptions,
   client: StripeClient,
@@ -197,7 +196,6 @@ export const stripeProvider = (options: StripeProviderOptions): Provider => {
       if (account === undefined) return { outcome: 'NOT_FOUND' };
       return within(account, { reference }, (call) => paymentOfIntent(call, reference), pace.read);
     },
-    onNotice: () => undefined,
     authorizationMsMax: STRIPE_AUTHORIZATION_MS_MAX,
     close: () => {
       stop();

@@ -10,6 +10,7 @@ import {
   type NotSent,
   type OperationQuestion,
   type Unknown,
+  unknown,
 } from '../port.ts';
 import { cleanCode, type SentCard } from '../transport.ts';
 import type { StripeResponse } from './client.ts';
@@ -21,7 +22,6 @@ import { intentId, type PaymentIntent, paymentIntent, type Refund } from './shap
 type Impossible = { outcome: 'IMPOSSIBLE' };
 export type Reading = LookedUp | Impossible;
 
-export const unknown = (reason: string): Unknown => ({ outcome: 'UNKNOWN', reason });
 export const NOT_FOUND: NotFound = { outcome: 'NOT_FOUND' };
 const IMPOSSIBLE: Impossible = { outcome: 'IMPOSSIBLE' };
 export const mismatch = unknown(MISMATCH);

@@ -20,7 +20,7 @@ const processes = await openTwoCommandProcesses(NO_RETRIES, (provider) => {
   return provider;
 });
 // No process is told: each has to ask.
-simulator?.onNotice(() => undefined);
+simulator?.onNotice?.(() => undefined);
 simulator?.register(page);
 await page.listen({ host: '127.0.0.1', port: 0 });
 afterEach(() => processes.calm());
@@ -120,7 +120,7 @@ test('a process that starts finds it waiting, and the outcome that no notice tol
   const was = await waiting('was');
   await authenticate(was.url);
   const c = await processes.open();
-  simulator?.onNotice(() => undefined);
+  simulator?.onNotice?.(() => undefined);
   c.side.startSweep();
   await until('it has its outcome', async () => (await typesOf(processes, was.id)).length === 3);
   expect((await typesOf(processes, was.id)).at(-1)).toBe('PaymentAuthorized');

@@ -26,7 +26,6 @@ const behind = (execute: Provider['execute'], callsMax?: number) => {
     madeElsewhere: async () => ({ outcome: 'FOUND', made: [] }),
     laterResults: async () => ({ outcome: 'FOUND', results: [] }),
     paymentOf: async () => ({ outcome: 'NOT_FOUND' }),
-    onNotice: () => undefined,
     authorizationMsMax: 0,
     close: async () => undefined,
   };

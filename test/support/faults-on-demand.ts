@@ -95,7 +95,7 @@ export const providerFaults = (): ProviderFaults => {
           }),
         onNotice: (next) => {
           listener = next;
-          own.onNotice((paymentId) => {
+          own.onNotice?.((paymentId) => {
             if (faults.givesNotice && !faults.later.has(paymentId)) next(paymentId);
           });
         },
