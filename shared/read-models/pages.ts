@@ -31,7 +31,6 @@ export async function* parkedPayments(
 /** Of a list's page: it bounds an unread response (http/server/shares.ts). */
 export const PAGE_BYTES_MAX = 262_144;
 
-/** With the time that results are sorted by. */
 export type Found = PaymentDocument & { createdAt: string };
 
 const newestFirst = (a: Found, b: Found): number => {
@@ -42,7 +41,6 @@ const newestFirst = (a: Found, b: Found): number => {
 /** In the order of a page, up to the document behind its end, which shows that there are more. */
 export type Gathered = { found: Found[]; bytes: number; isFull: boolean };
 
-/** Adds a document to a page of at most `limit`; nothing once it is full. */
 export const gather = (page: Gathered, limit: number, document: Found): void => {
   if (page.isFull) return;
   page.found.push(document);
@@ -67,14 +65,12 @@ export const newestOf = (found: Found[], limit: number): Gathered => {
 export const documentsOf = (found: Found[]): PaymentDocument[] =>
   found.map(({ createdAt: _, ...document }) => document);
 
-/** A page of at most `limit`; `searchedTo`: how far the search looked, undefined for all. */
+/** `searchedTo`: how far the search looked, undefined for all. */
 export const pageOf = (
-  found: Found[],
-  limit: number,
+  { found, isFull }: Gathered,
   searchedTo?: PaymentSearchPage['searchedTo'],
 ): PaymentSearchPage => {
-  const { found: upToNext, isFull } = gathered(limit, found);
-  const page = isFull ? upToNext.slice(0, -1) : upToNext;
+  const page = isFull ? found.slice(0, -1) : found;
   const last = isFull ? page.at(-1) : undefined;
   const place = last ? { createdAt: last.createdAt, paymentId: last.paymentId } : searchedTo;
   return { documents: documentsOf(page), ...(place && { searchedTo: place }) };

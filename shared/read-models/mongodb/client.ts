@@ -85,6 +85,12 @@ export const isDuplicate = (error: unknown): boolean => {
   return error instanceof MongoServerError && error.code === DUPLICATE_KEY;
 };
 
+/** For `catch`: another writer was quicker, so this write changed nothing. */
+export const orUnchanged = (error: unknown): { matchedCount: number; upsertedCount: number } => {
+  if (isDuplicate(error)) return { matchedCount: 0, upsertedCount: 0 };
+  throw error;
+};
+
 /** The places, in a bulk, of the writes that met a document of the same id. Throws any other error. */
 export const duplicatesIn = async (writing: Promise<unknown>): Promise<Set<number>> => {
   try {

@@ -70,7 +70,6 @@ export const rowIn = ({ _id, check: _, parkedAt: __, ...stored }: StoredPayment)
   paymentId: _id,
 });
 
-/** True when a document is as this installation wrote it. */
 export const isWhole = (stored: StoredPayment, rowCheck: RowCheck): boolean =>
   typeof stored.body === 'string' && rowCheck.holds(rowIn(stored), stored.check);
 
@@ -88,7 +87,6 @@ export const foundOf = (stored: StoredPayment, rowCheck: RowCheck): Found => {
 export type Batch = {
   readModels: Map<string, { readModel: PaymentReadModel; stored: StoredPayment }>;
   parkings: Map<string, Parking>;
-  /** Payments. */
   unparked: string[];
   ids: string[];
 };

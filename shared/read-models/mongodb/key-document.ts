@@ -1,6 +1,6 @@
 /** Texts under names in MongoDB, each changed only by a writer that saw its last change. */
 import type { Collection } from 'mongodb';
-import { isDuplicate } from './client.ts';
+import { orUnchanged } from './client.ts';
 import { openMongoDatabase, quick } from './database.ts';
 
 /** `_id` is the name, `version` counts the changes. */
@@ -25,17 +25,11 @@ export const saveText = async (
   version: number,
   fields: object = {},
 ): Promise<boolean> => {
-  try {
-    const { matchedCount, upsertedCount } = await texts.updateOne(
-      { _id: name, version },
-      { $set: { ...fields, version: version + 1, text } },
-      { upsert: version === 0 },
-    );
-    return matchedCount + upsertedCount > 0;
-  } catch (error) {
-    if (isDuplicate(error)) return false;
-    throw error;
-  }
+  const change = { $set: { ...fields, version: version + 1, text } };
+  const { matchedCount, upsertedCount } = await texts
+    .updateOne({ _id: name, version }, change, { upsert: version === 0 })
+    .catch(orUnchanged);
+  return matchedCount + upsertedCount > 0;
 };
 
 /** Apart from the read models' collections: dropping those keeps this one. */

@@ -157,7 +157,7 @@ export const createReader = (
           ),
         ),
       );
-      return pageOf(newestOf(noteDamaged(found.flat()), limit).found, limit);
+      return pageOf(newestOf(noteDamaged(found.flat()), limit));
     },
     unresolved: async (limit) => {
       const projection = { merchantId: 1, unresolvedSince: 1 };

@@ -6,7 +6,7 @@ import { type RowCheck, startChecksum } from '../document-row.ts';
 import { CheckpointMoved, RebuildRunning } from '../errors.ts';
 import type { NextGeneration, ReadModelsChecksum, ReadModelsRebuild } from '../port.ts';
 import { PIECE_MAX } from './batch-writes.ts';
-import { isDuplicate, unlessMissing } from './client.ts';
+import { orUnchanged, unlessMissing } from './client.ts';
 import { type Database, type Generation, SERVED, SERVED_MS_MAX, type Served } from './database.ts';
 import { FORM, rowIn } from './documents.ts';
 import { inspectIn, parkedIn, SEARCH_MS_MAX } from './reader.ts';
@@ -85,9 +85,7 @@ const takeTurn = async ({ leases, rebuildMs }: GenerationOptions) => {
 
 /** Stores which generation is served, for `serve` to compare. */
 const nameServed = ({ control, write }: Database): Promise<unknown> =>
-  write(() => control.insertOne({ _id: SERVED, generation: 1 })).catch((error: unknown) => {
-    if (!isDuplicate(error)) throw error;
-  });
+  write(() => control.insertOne({ _id: SERVED, generation: 1 })).catch(orUnchanged);
 
 const storedServed = async (served: Served): Promise<number> => {
   served.forget();

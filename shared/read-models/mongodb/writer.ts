@@ -18,7 +18,7 @@ import {
   writeReadModels,
   writeUnparking,
 } from './batch-writes.ts';
-import { isDuplicate } from './client.ts';
+import { orUnchanged } from './client.ts';
 import { type Database, type Generation, quick, SERVED } from './database.ts';
 import {
   type Batch,
@@ -103,15 +103,11 @@ const moveCheckpoint = async (
   if (from === to) return;
   const { control, write } = own.database;
   const change = { $set: { position: to, hash } };
-  try {
-    const { matchedCount, upsertedCount } = await write(() =>
-      control.updateOne({ _id, position: from }, change, { upsert: from === null }),
-    );
-    if (matchedCount + upsertedCount === 0) throw moved(from);
-    own.seen = to;
-  } catch (error) {
-    throw isDuplicate(error) ? moved(from) : error;
-  }
+  const { matchedCount, upsertedCount } = await write(() =>
+    control.updateOne({ _id, position: from }, change, { upsert: from === null }),
+  ).catch(orUnchanged);
+  if (matchedCount + upsertedCount === 0) throw moved(from);
+  own.seen = to;
 };
 
 export const createWriter = (deps: WriterDeps) => {
@@ -187,16 +183,11 @@ export const createLeases = ({ db, control, read, write }: Database) => {
     take: async (_id: string, holder: string, ttlMs: number): Promise<'free' | 'held' | false> => {
       const { now, until } = await endOf(ttlMs);
       const free = [{ holder }, { until: { $lte: now } }];
-      try {
-        const { matchedCount, upsertedCount } = await write(() =>
-          control.updateOne({ _id, $or: free }, { $set: { holder, until } }, { upsert: true }),
-        );
-        if (upsertedCount === 1) return 'free';
-        return matchedCount === 1 && 'held';
-      } catch (error) {
-        if (isDuplicate(error)) return false;
-        throw error;
-      }
+      const { matchedCount, upsertedCount } = await write(() =>
+        control.updateOne({ _id, $or: free }, { $set: { holder, until } }, { upsert: true }),
+      ).catch(orUnchanged);
+      if (upsertedCount === 1) return 'free';
+      return matchedCount === 1 && 'held';
     },
     /** Renews one that this holder took; false where another one has taken it since, or also released it. */
     renew: async (_id: string, holder: string, ttlMs: number): Promise<boolean> => {

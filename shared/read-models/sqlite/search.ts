@@ -218,7 +218,6 @@ const partsOf = (db: DatabaseSync, search: PaymentSearch): Part[] => {
 const isNewer = (a: Place, b: Place): boolean =>
   a.createdAt === b.createdAt ? a.paymentId > b.paymentId : a.createdAt > b.createdAt;
 
-/** See ReadModelsReader. Throws SQLite's errors. */
 export const searchSqlite = async (
   at: SearchConnection,
   search: PaymentSearch,
@@ -244,9 +243,9 @@ export const searchSqlite = async (
     if (end !== undefined && (searchedTo === undefined || isNewer(end, searchedTo)))
       searchedTo = end;
   }
-  if (searchedTo === undefined) return pageOf(page.found, limit);
+  if (searchedTo === undefined) return pageOf(page);
   const place = searchedTo;
   // A part that was left has older payments than the place where it was left, and they come first.
   const searched = page.found.filter((one) => !isNewer(place, one));
-  return pageOf(searched, limit, searchedTo);
+  return pageOf(gathered(limit, searched), searchedTo);
 };
