@@ -47,51 +47,36 @@ import {
   voidRequested,
 } from './payment-events.ts';
 
+const holderName = 'PRIVATE-HOLDER';
+const itemName = 'PRIVATE-ITEM-NAME';
+const descriptor = 'PRIVATE-DESCRIPTOR';
+const gateway = 'PRIVATE-GATEWAY';
+const reason = 'PRIVATE-REASON';
+const actor = 'PRIVATE-ACTOR';
+const evidence = 'PRIVATE-EVIDENCE';
+const consumer = {
+  firstName: 'PRIVATE-FIRST',
+  lastName: 'PRIVATE-LAST',
+  email: 'someone@private.example',
+  phone: '+15550142',
+  ip: '203.0.113.42',
+};
+const address = {
+  street: 'PRIVATE-STREET',
+  city: 'PRIVATE-CITY',
+  state: 'PRIVATE-STATE',
+  zip: 'PRIVATE-ZIP',
+  country: 'PRIVATE-COUNTRY',
+};
+const recipient = { firstName: 'PRIVATE-SHIP-FIRST', lastName: 'PRIVATE-SHIP-LAST' };
+const identity = { fingerprint: 'PRIVATE-FINGERPRINT', keyHash: 'PRIVATE-KEYHASH' };
+
 /** What must never leave: each is told apart from anything else in a message. */
 export const PRIVATE_VALUES = [
-  ...['HOLDER', 'FIRST', 'LAST', 'STREET', 'CITY', 'STATE', 'ZIP', 'COUNTRY', 'SHIP-FIRST'],
-  ...[
-    'SHIP-LAST',
-    'someone@private.example',
-    '+15550142',
-    '203.0.113.42',
-    'ITEM-NAME',
-    'DESCRIPTOR',
-  ],
-  ...['GATEWAY', 'REASON', 'FINGERPRINT', 'KEYHASH', 'ACTOR', 'EVIDENCE'],
-].map((value) => (/[@.+]/.test(value) ? value : `PRIVATE-${value}`));
-const [holder, first, last, street, city, state, zip, country, shipFirst, shipLast] =
-  PRIVATE_VALUES as [
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-  ];
-const [
-  email,
-  phone,
-  ip,
-  itemName,
-  descriptor,
-  gateway,
-  reason,
-  fingerprint,
-  keyHash,
-  actor,
-  evidence,
-] = PRIVATE_VALUES.slice(10) as [
-  ...[string, string, string, string, string, string],
-  ...[string, string, string, string, string],
+  ...[holderName, itemName, descriptor, gateway, reason, actor, evidence],
+  ...[consumer, address, recipient, identity].flatMap((one) => Object.values<string>(one)),
 ];
 
-const address = { street, city, state, zip, country };
-const identity = { fingerprint, keyHash };
 const resolution = { evidence };
 const providerReference = 'prov_1';
 
@@ -104,7 +89,7 @@ const threeDSecure = {
 const card = {
   bin: '42424242',
   last4: '4242',
-  holderName: holder,
+  holderName,
   cvvPresentDuringAttempt: true,
   expiryMonth: '12',
   expiryYear: '2030',
@@ -156,9 +141,9 @@ const full = created({
     productItems: [
       { id: 'sku-1', name: itemName, quantity: 2, unitPrice: 1250, goodsType: 'PHYSICAL' },
     ],
-    consumer: { firstName: first, lastName: last, email, phone, ip },
+    consumer,
     billing: { address },
-    shipping: { address, firstName: shipFirst, lastName: shipLast },
+    shipping: { address, ...recipient },
     previousFailures: [
       { gateway, attemptNumber: 1, responseCode: '05', reason, timestamp: gateway },
     ],
