@@ -33,7 +33,6 @@ export type ExportDeps = Pick<
   sign?: ((manifest: Manifest) => Manifest['signature']) | undefined;
 };
 
-/** What its manifest says of it before the first line, and its lines. */
 export type Export = Pick<
   Manifest,
   'log' | 'merchantId' | 'completeness' | 'guarantee' | 'range'

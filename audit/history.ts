@@ -53,7 +53,6 @@ export const streamBreak = (
   return undefined;
 };
 
-/** Why an event cannot be read, or cannot follow the one before it. */
 const followCheck = () => {
   let readModel: PaymentReadModel | undefined;
   return (event: LogEvent): string | undefined => {
@@ -142,7 +141,6 @@ const amountsOf = ({ event: { data } }: RecordedEvent, readModel: PaymentReadMod
   return { ...own, authorizedAmount, capturedAmount, refundedAmount, refundableAmount };
 };
 
-/** What the texts of a person in an event are shown as. */
 export type Texts = (event: RecordedEvent['event']) => OpenedText<never> | { text: unknown };
 
 /** Without a key: what version 1 stored in the clear. */

@@ -23,7 +23,6 @@ export const TOKEN_EXPIRED = 'token-expired';
 /** The longest timer that Node has: a token of more than 24 days ends its stream then. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
-/** The texts until the token's `exp`, then an event that says so. */
 async function* untilExpiry(
   { expiresAtSeconds = Number.POSITIVE_INFINITY }: Principal,
   left: AbortSignal,

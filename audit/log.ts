@@ -30,7 +30,6 @@ type Deps = { store: LogReader; readModels: MerchantDocuments };
 /** Characters handed over at once: each time costs the reader a message. */
 const TEXT_MIN = 64 * 1024;
 
-/** The lines of an export, many in each text. Throws StoreUnavailable. */
 export const exportTexts = (
   { store, readModels }: Deps,
   args: Args,

@@ -6,7 +6,6 @@ import { isSigned, publicKeyOf } from './seals/seals.ts';
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** The manifest of an export, version 1 (docs/audit.md). */
 export const manifestShape = z.strictObject({
   format: z.literal('payments-export'),
   version: z.literal(1),

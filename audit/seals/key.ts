@@ -109,7 +109,6 @@ const hasHead = (file: string, keyFile: string): boolean => {
   return true;
 };
 
-/** Throws SealFileRefused. */
 export const readHeadFile = (place: HeadPlace): HeadFile | undefined => {
   const file = headFileOf(place);
   if (!hasHead(file, place.keyFile)) return undefined;
@@ -121,7 +120,6 @@ export const readHeadFile = (place: HeadPlace): HeadFile | undefined => {
   }
 };
 
-/** Throws SealFileRefused, and what the file system throws. */
 export const writeHeadFile = async (place: HeadPlace, { sealed, last }: HeadFile) => {
   const file = headFileOf(place);
   hasHead(file, place.keyFile);

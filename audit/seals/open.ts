@@ -216,7 +216,6 @@ const noSealer: OpenedSealer = {
   stop: async () => undefined,
 };
 
-/** Throws LogMisfit where the log is not the one that was sealed. */
 export const openSealer = async (options: OpenSealer): Promise<OpenedSealer> => {
   const { config, store, fileOf, log } = options;
   const { keyFile = fileOf?.(SEALING_KEY_NAME), eventsMax, everyMs } = config.seals;

@@ -119,7 +119,6 @@ const headReason = (head: SealedHead, against: SealedLog): string | undefined =>
   return `the log is not the one that was sealed at position ${head.position}`;
 };
 
-/** Why a seal, or a change of the key, does not fit; undefined where it fits. */
 export const sealEventReason = (event: SealEvent, against: SealedLog): string | undefined => {
   const { data } = event;
   const { before, after } = keysOf(event);

@@ -9,7 +9,6 @@ import { keysOf, type SealedHead } from './seals.ts';
 
 export type RecordedSeal = RecordedEvent<SealEvent>;
 
-/** Throws as `readControl`. */
 export const sealsOf = async (store: ControlReads): Promise<RecordedSeal[]> =>
   (await readControl(store, SEALS_STREAM)).events.filter((one): one is RecordedSeal =>
     isSealEvent(one.event),

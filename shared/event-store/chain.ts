@@ -6,7 +6,7 @@ import { hash, randomUUID } from 'node:crypto';
 import { onError } from '../runtime/error-text.ts';
 import { jsonFieldsOf } from '../runtime/json.ts';
 import { StreamNotWhole } from './errors.ts';
-import type { EventStore, StoredForm, StoredForms } from './port.ts';
+import type { EventStore, HashesAt, StoredForm, StoredForms } from './port.ts';
 
 export const GENESIS_HASH = '0'.repeat(64);
 
@@ -15,12 +15,10 @@ export const hashOf = (text: string): string => hash('sha256', text);
 export const linkLog = (logHashBefore: string, eventHash: string): string =>
   hashOf(logHashBefore + eventHash);
 
-type Hashed = { hash?: string; logHash?: string };
-
 /** Adds log hashes where the store keeps none, to events in the log's order. */
 export const logHashes = (logHashBefore = GENESIS_HASH) => {
   let end = logHashBefore;
-  return <E extends Hashed>(event: E): E & { logHash: string } => {
+  return <E extends Partial<HashesAt>>(event: E): E & { logHash: string } => {
     end = event.logHash ?? linkLog(end, event.hash ?? '');
     return event.logHash === end ? (event as E & { logHash: string }) : { ...event, logHash: end };
   };
@@ -88,7 +86,6 @@ export const hashReason = ({ text, hash }: Pick<StoredForm, 'text' | 'hash'>) =>
   return isForeign ? FOREIGN : CHANGED;
 };
 
-/** The fields of an event's text. */
 type Named = Record<string, unknown>;
 
 const placeReason = (form: StoredForm, named: Named): string | undefined => {

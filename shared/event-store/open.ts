@@ -8,11 +8,9 @@ import { AppendOutcomeUnknown, StoreUnavailable } from './errors.ts';
 import type { EventStore } from './port.ts';
 import { openSqliteEventStore } from './sqlite/event-store.ts';
 
-const familyOf = (stream: string): string => stream.split('-', 1)[0] ?? '';
-
 const tracedStore = (store: EventStore, system: string): EventStore => {
   const spanOf = (operation: string, stream: string) =>
-    databaseSpan(system, operation, `${operation} ${familyOf(stream)}`);
+    databaseSpan(system, operation, `${operation} ${stream.split('-', 1)}`);
   return {
     ...store,
     append: (...batch) => withSpan(spanOf('append', batch[0]), () => store.append(...batch)),

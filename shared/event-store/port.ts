@@ -123,7 +123,6 @@ export type SubscriptionItem =
   /** A hint that all so far is delivered. May stand inside an append; sent again after a dropped connection. */
   | { kind: 'caught-up' };
 
-/** The promises at the top of this file are its contract. */
 export type EventStore = {
   /**
    * Resolves with the stored events once they are durable; the position of each but the last may be empty

@@ -4,7 +4,6 @@ import { requestForms } from '../payment/fields.ts';
 import { holdsLongNumber } from '../runtime/card-numbers.ts';
 import { WITH_POINT } from '../runtime/json.ts';
 
-/** RFC 3339. */
 const DATE_TIME =
   /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 

@@ -44,5 +44,4 @@ export type Reached = 'appending' | { begunOn: string } | undefined;
 
 export type Reach = (reached: Reached) => void;
 
-/** Of a request that begins an operation. */
 export type Begins = { sender: Sender; budget: Budget; reach: Reach };

@@ -1,4 +1,3 @@
-/** What a request carries: its headers, its body, and who sends it. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EventContext } from '../event-store/port.ts';
 import { parseText, textOf } from '../runtime/json.ts';
@@ -84,7 +83,6 @@ export const senderOf = (
   return span === undefined ? sender : { ...sender, traceparent: traceparentOf(span.place) };
 };
 
-/** The context of the first event of a request. */
 export const contextOf = ({ merchantId: _, ...sender }: Sender): EventContext => {
   const { requestId } = sender;
   return { ...sender, correlationId: requestId, causationId: requestId };

@@ -132,7 +132,6 @@ export const readBy = <T>(schema: z.ZodType<T>, value: unknown): Read<T> => {
   return { ok: false, details: detailsOf(parsed.error.issues) };
 };
 
-/** For a request: its body, which this schema reads. */
 export const jsonBody = <T>(schema: z.ZodType<T>) => ({
   read: (request: FastifyRequest): Read<T> => {
     const json: Read<unknown> = readJsonBody(request);

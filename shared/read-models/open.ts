@@ -21,9 +21,7 @@ const tracedReadModels = (readModels: ReadModels, system: string): ReadModels =>
 type ReadModelsOptions = {
   config: Pick<Config, 'mongoUrl'>;
   log: Log;
-  /** The path of a file in the data folder; not called where a server is set. */
   fileOf(name: string): string;
-  /** For a file; a server needs none. */
   newThread: NewThread;
 };
 

@@ -13,7 +13,6 @@ import type { PaymentStatus } from '../payment/fields.ts';
 import type { PaymentReadModel } from '../payment/state.ts';
 import type { DocumentRow } from './document-row.ts';
 
-/** A payment as it is served. */
 export type PaymentDocument = {
   paymentId: string;
   merchantId: string;

@@ -87,7 +87,6 @@ const hasPart = (text: string, length: number): boolean => {
   return from + length <= text.length;
 };
 
-/** Of `length` digits or more. */
 const digitRuns = (text: string, length: number, isJson = false): DigitRun[] => {
   if (PLAIN.test(text) && !hasPart(text, length)) return [];
   const runs: DigitRun[] = [];
@@ -215,8 +214,7 @@ const partsInBlocks = (text: string, run: DigitRun): Part[] => {
   return parts;
 };
 
-type NumberForm = Pick<CardRange, 'lengths' | 'isChecked'>;
-type FormOf = (prefix: number) => NumberForm;
+type FormOf = (prefix: number) => Pick<CardRange, 'lengths' | 'isChecked'>;
 
 const anyOf = (...lengths: number[]): FormOf => {
   const form = { lengths, isChecked: true };

@@ -47,7 +47,6 @@ export async function* stepsOf<Y, R>(made: JobSteps<Y, R>): AsyncGenerator<Y, R>
   return made instanceof Promise ? await made : yield* made;
 }
 
-/** In the calling thread. */
 export const runHere: RunJob = (job, args, { signal = new AbortController().signal, calls }) =>
   stepsOf(job(args, { signal, calls }));
 
@@ -98,7 +97,6 @@ const endedBy = async (work: () => unknown): Promise<Ended> => {
   }
 };
 
-/** Throws the failure. */
 const resultIn = (ended: Ended): unknown => {
   if ('result' in ended) return ended.result;
   throw Object.assign(new Error(ended.failure.message), ended.failure);
@@ -106,7 +104,6 @@ const resultIn = (ended: Ended): unknown => {
 
 type Order = { job: string; args: unknown; calls: string[] };
 type Word = { say: 'next' | 'stop' } | (Ended & { reply: number });
-type ToThread = { id: number } & (Order | Word);
 type CallBack = { call: string; args: unknown[]; reply: number };
 type ToReader = { value: unknown } | CallBack | Ended;
 
@@ -311,7 +308,7 @@ export const serveJobs = (jobs: JobList): void => {
   if (port === null || priorityLoweredBy === undefined) return;
   if (priorityLoweredBy > 0) takeLowPriority(priorityLoweredBy);
   const underWay = new Map<number, ReturnType<typeof begin>>();
-  port.on('message', ({ id, ...message }: ToThread) => {
+  port.on('message', ({ id, ...message }: { id: number } & (Order | Word)) => {
     const post = (own: ToReader): void => {
       if ('result' in own || 'failure' in own) underWay.delete(id);
       port.postMessage({ id, ...own });

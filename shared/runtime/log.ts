@@ -12,7 +12,6 @@ export type Log = PinoLogger;
 
 type LogOptions = {
   level: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
-  /** Made with mode 0600. */
   destination: 'stdout' | { file: string };
 };
 

@@ -173,7 +173,6 @@ export const createMetrics = () => {
       return Object.entries(lines).flatMap(([line, holds]) => (holds ? [line] : []));
     },
     contentType: registry.contentType,
-    /** Never throws. */
     text: async (): Promise<string> => {
       await read();
       return `${await registry.metrics()}\n${await processRegistry.metrics()}`;

@@ -63,7 +63,6 @@ const causeOf = (error: unknown, depth = 0): string | undefined => {
   return line ?? (depth < CAUSES_DEEP_MAX ? causeOf(cause, depth + 1) : undefined);
 };
 
-/** One line for the operator. */
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return 'unknown';
   const { cause } = error;

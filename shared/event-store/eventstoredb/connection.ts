@@ -27,7 +27,6 @@ export type EventStoreDbOptions = {
   countedEventsMax?: number;
 };
 
-type StreamOptions = Parameters<StoreClient['readStream']>[1];
 /** `stream` is named where the server refuses that one. */
 type Limits = { ms?: number; attempts?: number; stream?: string | undefined };
 
@@ -41,7 +40,6 @@ function collect(stream: ReturnType<StoreClient['readStream']>): Call<ServerEven
   return { response, cancel: () => void stream.cancel().catch(swallow) };
 }
 
-/** Rejects with Overdue. */
 export const inTime = <T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T> =>
   within(ms, work, () => new Overdue(`no answer within ${Math.round(ms)} ms`), signal);
 
@@ -117,7 +115,7 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
     current,
     once,
     readBy,
-    read: (stream: string, options: StreamOptions, limits?: Limits) =>
+    read: (stream: string, options: Parameters<StoreClient['readStream']>[1], limits?: Limits) =>
       readBy((client) => collect(client.readStream(stream, options)), { stream, ...limits }),
     isClosed: () => closed.aborted,
     async close(): Promise<void> {

@@ -6,10 +6,9 @@ import { type LogRead, logReadOf, type ReadResponse, readResponseOf } from './re
 import type { ServerEvent } from './records.ts';
 
 const { path } = streamsGrpc.StreamsService.read;
-const asIs = (bytes: Buffer): Buffer => bytes;
 
 const startRead = (stubs: Stubs, request: Buffer, ...args: CallArguments) =>
-  stubs.makeServerStreamRequest(path, asIs, readResponseOf, request, ...args);
+  stubs.makeServerStreamRequest(path, (bytes: Buffer) => bytes, readResponseOf, request, ...args);
 
 export type ReadCall = ReturnType<typeof startRead>;
 

@@ -1,4 +1,5 @@
 import type { EventType } from '../../payment/events.ts';
+import { orElse } from '../../runtime/error-text.ts';
 import {
   bigintOf,
   idOf,
@@ -69,13 +70,7 @@ export const logReadOf = ({ whose, direction, from, count }: LogRead): Buffer =>
   return requestOf(from, filter, { direction: direction === 'forwards' ? 0 : 1, count });
 };
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
+const parsed = (text: string): unknown => orElse(text, () => JSON.parse(text));
 
 type Sent = SentPosition & {
   id: SentId;

@@ -30,8 +30,6 @@ export type ServerFacts = {
   rewriteMetadata: Right;
 };
 
-const probeStream = (): string => `doctor-${crypto.randomUUID()}`;
-
 const STATE_NAMES = new Map(
   Object.entries(gossipPb.MemberInfo.VNodeState).map(([name, number]) => [
     number as number,
@@ -91,7 +89,7 @@ export const askServer = async (url: string, questionMsMax = 2_000): Promise<Ser
     inTime(questionMsMax, work).catch(() => otherwise);
   const { credentials } = address;
   const may = (work: () => Promise<unknown>) => rightTo(questionMsMax, work);
-  const stream = probeStream();
+  const stream = `doctor-${crypto.randomUUID()}`;
   const event = jsonEvent({ type: 'DoctorLooked', data: {} });
   const metadata: StreamMetadata = { maxCount: 1 };
   try {

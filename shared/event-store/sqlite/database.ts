@@ -36,7 +36,6 @@ export class Failed extends Error {
   readonly kind: FailureKind;
   /** The failed commit may turn out to be stored after a restart. */
   readonly unknown: boolean;
-  /** As in StoreFileUnusable. */
   readonly isDamaged: boolean;
   constructor(kind: FailureKind, message: string, unknown = false, isDamaged = false) {
     super(message);
@@ -79,7 +78,6 @@ export function failedOf(error: unknown, committing: boolean): Failed {
   return new Failed('fatal', message, committing, isDamaged);
 }
 
-/** Throws Error, and SQLite's errors, for a file that cannot be used. */
 export function openDatabase({ file, maxPages }: WriterOptions): DatabaseSync {
   rejectOldSqlite();
   const database = openEventLog(file);

@@ -26,9 +26,7 @@ export type SqliteEventStoreOptions = {
   newThread?: NewThread | undefined;
   /** Called once, when this process can never write again: it should exit. */
   onFatal?: (error: Error) => void;
-  /** After each transaction with an append. */
   onCommit?: () => void;
-  /** In pages, for tests of a full disk. */
   maxPages?: number;
 };
 

@@ -25,7 +25,6 @@ export const checkFile = async (address: string, signal: AbortSignal): Promise<F
 const MET =
   'the file of the event log is damaged: it is checked now, see payments attention and docs/runbook.md, LOG_BROKEN';
 
-/** Logs the first damage that is met, and calls back. */
 export const watchDamage = (logger: Pick<Logger, 'error'> | undefined) => {
   let isMet = false;
   let listener = (): void => undefined;

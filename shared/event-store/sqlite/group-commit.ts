@@ -52,12 +52,10 @@ export async function startWriter(
     onEnd: note,
   });
 
-  /** Rejects with Failed. */
   const callRaw = <N extends keyof Writer>(job: N, ...args: Parameters<Writer[N]>) =>
     thread.call(job, ...args).catch((error: Error) => {
       throw note(error);
     });
-  /** Rejects with the port's errors. */
   const call = <N extends keyof Writer>(job: N, ...args: Parameters<Writer[N]>) =>
     callRaw(job, ...args).catch((failed: Failed) => {
       throw portError(failed);
@@ -70,7 +68,6 @@ export async function startWriter(
     await thread.end();
   };
 
-  /** The last position of the log, 0 when empty. */
   const openedAt = await call('end').catch(async (error: unknown) => {
     await close();
     throw error;
@@ -200,7 +197,6 @@ export function groupCommit(
       });
       noteTaken();
     },
-    /** Takes no append any more. */
     async close(): Promise<void> {
       closed = true;
       await working;

@@ -122,7 +122,6 @@ const writer = (database: DatabaseSync, statements: Statements, requireInPlace: 
 };
 export type Writer = ReturnType<typeof writer>;
 
-/** Throws Failed. */
 const open = async ({ file, maxPages }: WriterOptions): Promise<Writer> => {
   const placeOf = (): string => `${identityOf(file)} ${identityOf(`${file}-wal`)}`;
   try {

@@ -21,7 +21,6 @@ export type Signer = {
   key: CryptoKey;
   keyId?: string;
 };
-type LocalKeys = { signer: Signer; publicJwk: JWK };
 
 const readKey = (path: string): JWK | undefined => {
   try {
@@ -39,7 +38,7 @@ const makeKey = async (): Promise<JWK> => {
 };
 
 /** Makes the pair when there is none. Throws DataFolderRefused for a damaged file. */
-export const openLocalKeys = async (folder: string): Promise<LocalKeys> => {
+export const openLocalKeys = async (folder: string) => {
   const path = join(folder, SIGNING_KEY_NAME);
   if (readKey(path) === undefined) await addPrivateFile(path, JSON.stringify(await makeKey()));
   const jwk = readKey(path);
@@ -47,7 +46,8 @@ export const openLocalKeys = async (folder: string): Promise<LocalKeys> => {
     throw new DataFolderRefused(`DATA_DIR: ${SIGNING_KEY_NAME} holds no key`);
   const { d: _, ...publicJwk } = jwk;
   const key = (await importJWK(jwk, LOCAL_KEY_ALGORITHM)) as CryptoKey;
-  return { signer: { algorithm: LOCAL_KEY_ALGORITHM, key, keyId: jwk.kid }, publicJwk };
+  const signer: Signer = { algorithm: LOCAL_KEY_ALGORITHM, key, keyId: jwk.kid };
+  return { signer, publicJwk };
 };
 
 /** A shared secret as a key: imported once, because raw bytes cost more on every use. */

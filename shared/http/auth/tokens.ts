@@ -13,7 +13,6 @@ import { followIssuerKeys, type IssuerKeys, KeysOutOfReach } from './issuer-keys
 import { importSecret, openLocalKeys } from './local-keys.ts';
 import { type Principal, principalOf, type Scope } from './principal.ts';
 
-/** The result of checking a request's Authorization header. */
 export type Authentication =
   | { ok: true; principal: Principal }
   /** `reason` is for the log alone, and holds nothing of the token. */

@@ -54,7 +54,6 @@ const indexDamage = async (db: DatabaseSync, signal: AbortSignal): Promise<strin
   return undefined;
 };
 
-/** Throws SQLite's errors, as each call does. */
 export const openCompared = (
   file: ReadModelsFile,
 ): ComparedReadModels & { close(): Promise<void> } => {

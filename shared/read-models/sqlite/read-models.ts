@@ -34,7 +34,6 @@ const checkedRowOf = ({ rowCheck }: FileConnection, readModel: PaymentReadModel)
   return { ...row, rowCheck: rowCheck.of(row) };
 };
 
-/** False when the file had the document at this revision already. */
 const writeRow = (at: FileConnection, row: CheckedRow): boolean => {
   const { changes } = at.write.run(...columnsOf(row), row.rowCheck, row.body);
   if (at.anyParked) at.unpark.run(row.paymentId, row.revision);
@@ -47,7 +46,6 @@ const park = (at: FileConnection, change: Parking): void => {
   at.anyParked = true;
 };
 
-/** Returns the read models that were written, not those that were skipped. */
 const writeBatch = (
   at: FileConnection,
   ...[changes, from, to, hash]: Parameters<ReadModelsWriter['apply']>
@@ -209,7 +207,6 @@ const createGenerations = (options: SqliteReadModelsOptions, { isOpen, replaceBy
 /** SQLite's own default: in a thread that fills a file no request waits for a commit. */
 const CHECKPOINT_AT_PAGES = 1_000;
 
-/** Opens the next generation in the thread that fills it. */
 export const openSqliteGeneration = (file: ReadModelsFile): ReadModels =>
   openSqliteReadModels({
     ...file,

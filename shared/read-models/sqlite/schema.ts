@@ -89,7 +89,6 @@ export const ROW = `payment_id AS paymentId, merchant_id AS merchantId, ${capped
   merchant_reference AS merchantReference, unresolved_since AS unresolvedSince, unresolved,
   row_check AS rowCheck, body`;
 
-/** The statements of a connection. */
 export const prepare = (db: DatabaseSync) => ({
   document: db.prepare(`SELECT ${ROW} FROM payment WHERE payment_id = ?`),
   idsAfter: db.prepare(

@@ -86,7 +86,6 @@ export const connectToRead = ({ file, secrets }: ReadModelsFile): FileConnection
   return orClose(db, () => ({ ...prepare(db), db, rowCheck, anyParked: true }));
 };
 
-/** The `-wal` and `-shm` next to a file. */
 const removeLog = (file: string): void => {
   for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
 };
@@ -212,7 +211,6 @@ export const openServedFile = (
     return new ReadModelsLost(`the file of the read models is damaged or gone: ${reason}`);
   };
 
-  /** Throws ReadModelsUnavailable where the file cannot be used. */
   const run = <T>(step: (at: FileConnection) => T): T => {
     try {
       return step(opened());
@@ -256,7 +254,6 @@ export const openServedFile = (
   return {
     run,
     failed,
-    /** They throw ReadModelsUnavailable. */
     search: (search: PaymentSearch, limit: number) =>
       read(() => inThread(searching, searchFile, { file, secrets, search, limit, bounds })),
     checksum: () => read(() => inThread(summing, checksumFile, { file })),

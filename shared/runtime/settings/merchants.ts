@@ -40,8 +40,6 @@ const problemOf = ({ code, path, message, ...issue }: z.core.$ZodIssue): string 
   return `${merchant}.${field} ${message}`;
 };
 
-type Entry = [id: string, own: MerchantSettings];
-
 /** Of a name that stands twice the parser silently takes the later. */
 const repeatedIn = (json: string): string[] => {
   const parsed = parseText(json);
@@ -57,7 +55,7 @@ const nameProblems = (value: unknown): string[] =>
     return id === id.trim() ? [] : `${JSON.stringify(id)} has spaces around the id of the merchant`;
   });
 
-const readEntries = (file: string, report: Report): Entry[] => {
+const readEntries = (file: string, report: Report): [id: string, own: MerchantSettings][] => {
   const read = readJson(file, report);
   if (read === undefined) return [];
   const problems = [...repeatedIn(read.text), ...nameProblems(read.value)];

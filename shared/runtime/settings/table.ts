@@ -137,7 +137,6 @@ const setting = <S extends z.ZodType>(byDefault: string | DefaultIn | undefined,
   isSecret: false,
 });
 
-/** docs/settings.md says what holds where it is not set. */
 const optional = <S extends z.ZodType>(schema: S) => setting(undefined, schema.optional());
 
 /** It may hold a secret: `X_FILE` can give it as a file. */
