@@ -5,23 +5,33 @@ import type { RequestIdentity } from '../payment/fields.ts';
 import type { Recognised } from '../payment/state.ts';
 import { crockford } from '../runtime/ids.ts';
 
-export type Identities = {
-  paymentIdOf(merchantId: string, key: string, attempt: number): string;
-  /** Derived (gaps §17): after a restore a repeat gets the id that the provider knows. */
-  operationIdOf(
-    merchantId: string,
-    route: string,
-    paymentId: string,
-    key: string,
-    attempt: number,
-  ): string;
-  keyHashOf(merchantId: string, route: string, paymentId: string, key: string): string;
-  referenceHashOf(merchantId: string, reference: string): string;
-  /** Over a request's canonical JSON, which must hold neither card number nor CVV. */
-  fingerprintOf(request: object): string;
-  checkValue(): string;
+type OfKey = [merchantId: string, route: string, paymentId: string, key: string];
+
+const ID_CHARACTERS = 26;
+
+const hashesUnder = (secret: string) => {
+  const secretKey = createSecretKey(Buffer.from(secret));
+  // JSON keeps the parts apart, so that no two lists of parts hash alike.
+  const hash = (...parts: unknown[]): Buffer =>
+    createHmac('sha256', secretKey).update(JSON.stringify(parts)).digest();
+  return {
+    paymentIdOf: (merchantId: string, key: string, attempt: number) =>
+      `pay_${crockford(hash('payment', merchantId, key, attempt), ID_CHARACTERS)}`,
+    /** Derived (gaps §17): after a restore a repeat gets the id that the provider knows. */
+    operationIdOf: (...parts: [...OfKey, attempt: number]) =>
+      `op_${crockford(hash('operation', ...parts), ID_CHARACTERS)}`,
+    keyHashOf: (...parts: OfKey) => hash('key', ...parts).toString('base64url'),
+    referenceHashOf: (merchantId: string, reference: string) =>
+      hash('reference', merchantId, reference).toString('base64url'),
+    /** Over a request's canonical JSON, which must hold neither card number nor CVV. */
+    fingerprintOf: (request: object) =>
+      hash('request', canonicalJson(request)).toString('base64url'),
+    checkValue: () => hash('check').toString('base64url'),
+  };
+};
+export type Identities = ReturnType<typeof hashesUnder> & {
   /** The same under the older secret, while its hashes are still recognised (ADR-0105). */
-  previous?: Identities | undefined;
+  previous?: ReturnType<typeof hashesUnder> | undefined;
 };
 
 export const recognisedBy = (
@@ -48,28 +58,10 @@ export const createIdsUnder = (
   return { paymentId, operationId };
 };
 
-const ID_CHARACTERS = 26;
-
-export const createIdentities = ([secret, ...older]: readonly [
+export const createIdentities = ([secret, previous]: readonly [
   string,
   ...string[],
-]): Identities => {
-  const [previous, ...rest] = older;
-  const key = createSecretKey(Buffer.from(secret));
-  // JSON keeps the parts apart, so that no two lists of parts hash alike.
-  const hash = (...parts: unknown[]): Buffer =>
-    createHmac('sha256', key).update(JSON.stringify(parts)).digest();
-  return {
-    paymentIdOf: (merchantId, idempotencyKey, attempt) =>
-      `pay_${crockford(hash('payment', merchantId, idempotencyKey, attempt), ID_CHARACTERS)}`,
-    operationIdOf: (merchantId, route, paymentId, idempotencyKey, attempt) =>
-      `op_${crockford(hash('operation', merchantId, route, paymentId, idempotencyKey, attempt), ID_CHARACTERS)}`,
-    keyHashOf: (merchantId, route, paymentId, idempotencyKey) =>
-      hash('key', merchantId, route, paymentId, idempotencyKey).toString('base64url'),
-    referenceHashOf: (merchantId, reference) =>
-      hash('reference', merchantId, reference).toString('base64url'),
-    fingerprintOf: (request) => hash('request', canonicalJson(request)).toString('base64url'),
-    checkValue: () => hash('check').toString('base64url'),
-    previous: previous === undefined ? undefined : createIdentities([previous, ...rest]),
-  };
-};
+]): Identities => ({
+  ...hashesUnder(secret),
+  previous: previous === undefined ? undefined : hashesUnder(previous),
+});
