@@ -205,14 +205,12 @@ const NO_CURRENCY = 'must be a valid ISO 4217 code';
 const NOT_CAPITAL = 'must be three capital letters, as in USD';
 const WITH_SMALL = /^[A-Za-z]*[a-z][A-Za-z]*$/;
 
-const isCurrency = (value: string): boolean => /^[A-Z]{3}$/.test(value) && CURRENCIES.has(value);
-
 /** Any listed currency: a rule says which of them the merchant may use. */
 export const currencyCode = () =>
   z
     .string({ error: requiredOr(NO_CURRENCY) })
     .min(1, REQUIRED)
-    .refine(isCurrency, {
+    .refine((value) => CURRENCIES.has(value), {
       error: ({ input }) => (WITH_SMALL.test(String(input)) ? NOT_CAPITAL : NO_CURRENCY),
     })
     .meta({ pattern: '^[A-Z]{3}$' });

@@ -1,6 +1,7 @@
 /** Our events there: metadata holds the hash and what it covers besides data and server's fields. */
 import { SEALS_STREAM } from '../../payment/seal-events.ts';
 import { WEBHOOK_STREAMS } from '../../payment/webhook-events.ts';
+import { orElse } from '../../runtime/error-text.ts';
 import { hashReason } from '../chain.ts';
 import { canonicalJson, decode, type EncodedEvent, unreadableAt } from '../codec.ts';
 import type { Position, RecordedEvent, StoredForm, UnreadableEvent } from '../port.ts';
@@ -118,13 +119,8 @@ export const timeOfRecord = (event: ServerEvent): string | null => {
 };
 
 /** Others may write what has no canonical form: it has no hash of ours either. */
-const textOf = (fields: ReturnType<typeof hashed>): string => {
-  try {
-    return canonicalJson(fields);
-  } catch {
-    return JSON.stringify(fields);
-  }
-};
+const textOf = (fields: ReturnType<typeof hashed>): string =>
+  orElse(undefined, () => canonicalJson(fields)) ?? JSON.stringify(fields);
 
 export const storedFormOf = (event: ServerEvent, fields = hashed(event)): StoredForm => ({
   position: positionText(event.position),

@@ -67,14 +67,11 @@ const membersOf = async (client: StoreClient): Promise<ClusterMember[]> => {
   }));
 };
 
-const rightTo = async (ms: number, work: () => Promise<unknown>): Promise<Right> => {
-  try {
-    await inTime(ms, work());
-    return 'allowed';
-  } catch (error) {
-    return callOutcomeOf(error) === 'refused' ? 'refused' : 'unknown';
-  }
-};
+const rightTo = (ms: number, work: () => Promise<unknown>): Promise<Right> =>
+  inTime(ms, work()).then(
+    () => 'allowed',
+    (error) => (callOutcomeOf(error) === 'refused' ? 'refused' : 'unknown'),
+  );
 
 const readOne = async (client: EventStoreDBClient): Promise<void> => {
   const events = client.readAll({ fromPosition: START, maxCount: 1 });

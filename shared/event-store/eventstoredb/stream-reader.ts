@@ -1,5 +1,6 @@
 import { BACKWARDS, END } from '@eventstore/db-client';
 import { createBoundedMap } from '../../runtime/bounded-map.ts';
+import { onError } from '../../runtime/error-text.ts';
 import { mapInSlices } from '../../runtime/scheduling.ts';
 import { StoreUnavailable, StreamNotWhole } from '../errors.ts';
 import { wholeStream } from '../fold-stream.ts';
@@ -28,6 +29,8 @@ export const noteEnd = ({ ends }: Seen, event: RecordedEvent | undefined): void 
 
 export const endedWithoutResponse = (): StoreUnavailable =>
   new StoreUnavailable('event store: the server ended a read without an event');
+
+const unlessCut = onError(StreamNotWhole, () => undefined);
 
 const LAST_EVENT = {
   direction: BACKWARDS,
@@ -70,11 +73,8 @@ export function createStreamReader({ read }: Connection, seen: Seen) {
     ping: async (ms: number): Promise<void> => {
       // A user that may read no stream is no fault of this one.
       const limits = { ms, attempts: 1, stream: undefined };
-      const events = await read(PINGED, LAST_EVENT, limits).catch((error: unknown) => {
-        // The server answers, and what rests on the stream says the rest (gaps §29).
-        if (error instanceof StreamNotWhole) return undefined;
-        throw error;
-      });
+      // Where it is not whole the server answers, and what rests on the stream says the rest (gaps §29).
+      const events = await read(PINGED, LAST_EVENT, limits).catch(unlessCut);
       if (events?.length === 0) throw endedWithoutResponse();
     },
     /** Throws StreamNotWhole unless its first event is there, or it was never written. */
