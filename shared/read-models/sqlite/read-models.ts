@@ -143,12 +143,8 @@ export const openSqliteReadModels = (
     },
     ...createWriter(file, caches, reports, waiters.reached),
     checkpoint: reader.filledTo,
-    compareElsewhere: async (step) => {
-      const { file: path, secrets } = options;
-      return step({ file: path, secrets }).catch((error: unknown) => {
-        throw file.failed(error);
-      });
-    },
+    compareElsewhere: (step) =>
+      file.read(() => step({ file: options.file, secrets: options.secrets })),
     openGeneration: createGenerations(options, file),
     /** For another thread that writes the file; the next call opens it again. */
     letGo: async () => {

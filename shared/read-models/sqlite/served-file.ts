@@ -253,7 +253,7 @@ export const openServedFile = (
 
   return {
     run,
-    failed,
+    read,
     search: (search: PaymentSearch, limit: number) =>
       read(() => inThread(searching, searchFile, { file, secrets, search, limit, bounds })),
     checksum: () => read(() => inThread(summing, checksumFile, { file })),
