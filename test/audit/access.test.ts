@@ -8,7 +8,7 @@ const { service, read, story, own, other, stop } = await openAuditStory();
 afterAll(() => stop());
 
 const UNKNOWN = `pay_${'0'.repeat(26)}`;
-const PAYMENT_ROUTES = ['events', 'state', 'verify', 'explain?command=refund'];
+const PAYMENT_ROUTES = ['events', 'state', 'verify', 'explain?command=refund', 'reconcile'];
 
 describe('A2: who may read what', () => {
   test.each(PAYMENT_ROUTES)(
