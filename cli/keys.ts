@@ -147,7 +147,7 @@ const REWRAPS =
 export const keysCommand = (): Command =>
   verb('keys', 'payments keys show')
     .description(
-      'The key that seals the log (docs/audit.md, Seals), and the keys of personal data.',
+      'The key that seals the log (docs/proof.md, Seals), and the keys of personal data.',
     )
     .addCommand(ofFolder('show', '> sealing-key.public.pem', SHOWS).action(show))
     .addCommand(ofFolder('rotate', '--data ./data', ROTATES).action(rotate))
