@@ -7,12 +7,13 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
-import { canonicalJson } from '../shared/event-store/codec.ts';
 import type { PersonalKey } from './port.ts';
 
 const KEY_BYTES = 32;
-const ID_LENGTH = 32;
+const HASH_LENGTH = 32;
 const NONCE_BYTES = 12;
+/** A call of randomBytes costs as much as the cipher of a box. */
+const RANDOM_BYTES = 4096;
 const TAG_BYTES = 16;
 /** Lengths of names and addresses do not show. */
 const PADDED_TO_BYTES = 128;
@@ -38,13 +39,23 @@ export type BoxPlace = { stream: string; eventType: string; field: string };
 const aadOf = ({ stream, eventType, field }: BoxPlace): string =>
   JSON.stringify(['personal/1', stream, eventType, field]);
 
+let random = Buffer.alloc(0);
+/** Each byte is given once. */
+const newRandom = (bytes: number): Buffer => {
+  if (random.length < bytes) random = randomBytes(RANDOM_BYTES);
+  const given = random.subarray(0, bytes);
+  random = random.subarray(bytes);
+  return given;
+};
+
 /** nonce | ciphertext | tag. A KeyObject, because a raw buffer costs twice the time. */
 export const encrypt = (key: KeyObject, aad: string, plain: string | Buffer): Buffer => {
-  const nonce = randomBytes(NONCE_BYTES);
+  const nonce = newRandom(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
   cipher.setAAD(Buffer.from(aad));
   const sealed = typeof plain === 'string' ? cipher.update(plain, 'utf8') : cipher.update(plain);
-  return Buffer.concat([nonce, sealed, cipher.final(), cipher.getAuthTag()]);
+  cipher.final();
+  return Buffer.concat([nonce, sealed, cipher.getAuthTag()]);
 };
 
 /** Throws Error for bytes that were not made with this key and `aad`. */
@@ -54,23 +65,30 @@ export const decrypt = (key: KeyObject, aad: string, bytes: Uint8Array): Buffer 
   cipher.setAAD(Buffer.from(aad));
   cipher.setAuthTag(bytes.subarray(Math.max(NONCE_BYTES, bytes.length - TAG_BYTES)));
   const plain = cipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES));
-  return Buffer.concat([plain, cipher.final()]);
+  cipher.final();
+  return plain;
 };
 
-const idOf = (bytes: Buffer): string => {
+const hashOf = (bytes: Buffer): string => {
   const text = `payments/personal-key/1:${bytes.toString('base64url')}`;
-  return hash('sha256', text, 'base64url').slice(0, ID_LENGTH);
+  return hash('sha256', text, 'base64url').slice(0, HASH_LENGTH);
 };
+
+/**
+ * Eight digits until the year 2097. Keys that are made together then lie on few pages of their store; newer ones
+ * come first, so that until a rotation has ended the last one has the earlier master key (open.ts).
+ */
+const newestFirst = (): string => (0xffff_ffff - Math.floor(Date.now() / 1000)).toString(16);
 
 /** `bytes`: its raw form, to be wrapped. */
 export const newPersonalKey = (): PersonalKey & { bytes: Buffer } => {
-  const bytes = randomBytes(KEY_BYTES);
-  return { id: idOf(bytes), key: createSecretKey(bytes), bytes };
+  const bytes = newRandom(KEY_BYTES);
+  return { id: newestFirst() + hashOf(bytes), key: createSecretKey(bytes), bytes };
 };
 
-/** `group` is JSON. Throws TypeError and Error where it has no canonical form. */
+/** `group` is JSON, in the order of stored fields. */
 export const sealBox = ({ id, key }: PersonalKey, place: BoxPlace, group: unknown): SealedBox => {
-  const json = canonicalJson(group);
+  const json = JSON.stringify(group);
   const over = Buffer.byteLength(json) % PADDED_TO_BYTES;
   const plain = over === 0 ? json : json + ' '.repeat(PADDED_TO_BYTES - over);
   return { box: encrypt(key, aadOf(place), plain).toString('base64url'), key: id };
@@ -79,7 +97,7 @@ export const sealBox = ({ id, key }: PersonalKey, place: BoxPlace, group: unknow
 /** The group. Throws BoxRefused. */
 export const openBox = (key: KeyObject, place: BoxPlace, { box, key: id }: SealedBox): unknown => {
   // Under one cipher a box opens to different texts by different keys: the id commits to the one.
-  if (idOf(key.export()) !== id)
+  if (hashOf(key.export()) !== id.slice(-HASH_LENGTH))
     throw new BoxRefused('FOREIGN_KEY', `its key is not ${id}, which the event names`);
   try {
     return JSON.parse(decrypt(key, aadOf(place), Buffer.from(box, 'base64url')).toString());

@@ -3,8 +3,8 @@ import { within } from '../shared/runtime/back-off.ts';
 import { firstLineOf } from '../shared/runtime/error-text.ts';
 import { type KeyStore, KeysUnavailable, type PersonalKey, type StoredKeys } from './port.ts';
 
-const POOL_KEYS = 256;
-const REFILL_AT_KEYS = 128;
+const POOL_KEYS = 768;
+const REFILL_AT_KEYS = 256;
 
 export const createPool = (make: StoredKeys['make']) => {
   const ready: PersonalKey[] = [];

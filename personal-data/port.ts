@@ -8,7 +8,7 @@
  */
 import type { KeyObject } from 'node:crypto';
 
-/** For one box, and never made again. `id` is the hash of `key`. */
+/** For one box, and never made again. `id` ends with the hash of `key`. */
 export type PersonalKey = { id: string; key: KeyObject };
 
 /** `unreadable`: its row was changed, or is wrapped by a master key that is not given. */

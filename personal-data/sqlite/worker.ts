@@ -1,7 +1,7 @@
 /** The thread that makes keys and writes keys.sqlite, so that no request waits for its disk. */
 import { workerData } from 'node:worker_threads';
 import { serveCalls } from '../../shared/runtime/jobs.ts';
-import { inTransaction, movePages, openKeysFile } from '../../shared/runtime/sqlite.ts';
+import { inTransaction, openKeysFile } from '../../shared/runtime/sqlite.ts';
 import { type KeyRow, masterKeysOf, newRow, REWRAP_ROWS, rewrapRows } from '../master-key.ts';
 
 const TABLES = `
@@ -44,7 +44,6 @@ const open = async ({ file, secrets }: KeysFile) => {
       inTransaction(db, () => {
         for (const { id, kek, wrapped } of made) add.run(id, kek, wrapped, now);
       });
-      movePages(db);
       return made.map(({ own }) => own);
     },
     erase: (ids: readonly string[]): void => {

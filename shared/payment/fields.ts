@@ -299,7 +299,7 @@ const OPEN = {
 /** Sealed texts of a person (docs/privacy.md). `key` is the id of the one key that opens it. */
 const sealedBox = z.strictObject({
   box: z.string().regex(/^[A-Za-z0-9_-]{38,}$/),
-  key: z.string().regex(/^[A-Za-z0-9_-]{32}$/),
+  key: z.string().regex(/^[A-Za-z0-9_-]{32,40}$/),
 });
 
 const item = paymentDetails.shape.productItems.unwrap().element;

@@ -56,10 +56,9 @@ export const openReadModelsWal = opens(NORMAL, { timeout: 0 });
 /** NORMAL: a power failure may take the last changes; then their messages are sent again. */
 export const openDeliveriesFile = opens(`${WAL} ${CAREFUL} ${NORMAL}`);
 
-/** FULL: a key is on the disk before its box is. Its worker moves its write-ahead log, as that of the events. */
+/** FULL: a key is on the disk before its box is. */
 export const openKeysFile = opens(
-  `${WAL} ${CAREFUL} PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;
-   PRAGMA wal_autocheckpoint = 0;`,
+  `${WAL} ${CAREFUL} PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;`,
 );
 
 export const openKeysToRead = opens(CAREFUL, { readOnly: true });

@@ -23,16 +23,16 @@ const pendingStore = () => {
 const takeMany = (pool: ReturnType<typeof pendingStore>, count: number) =>
   Promise.all(Array.from({ length: count }, () => pool.take(1)));
 
-test('256 keys are made at once, at 128 left as many as are missing, and are given while the store hangs', async () => {
+test('768 keys are made at once, at 256 left as many as are missing, and are given while the store hangs', async () => {
   const pool = pendingStore();
   void pool.refill();
   pool.makes[0]?.resolve();
   await pool.refill();
-  const taken = await takeMany(pool, 127);
-  expect(pool.orders).toEqual([256]);
-  taken.push(...(await takeMany(pool, 129)));
-  expect(pool.orders).toEqual([256, 128]);
-  expect(new Set(taken.map(({ id }) => id)).size).toBe(256);
+  const taken = await takeMany(pool, 511);
+  expect(pool.orders).toEqual([768]);
+  taken.push(...(await takeMany(pool, 257)));
+  expect(pool.orders).toEqual([768, 512]);
+  expect(new Set(taken.map(({ id }) => id)).size).toBe(768);
 });
 
 test('without a key it waits for one within the time given, then says so', async () => {
@@ -43,16 +43,16 @@ test('without a key it waits for one within the time given, then says so', async
   await expect(late).rejects.toThrow('no key for personal data within 20 ms');
   pool.makes[0]?.resolve();
   expect(await inTime).toMatchObject({ id: expect.any(String) });
-  expect(pool.orders).toEqual([256]);
+  expect(pool.orders).toEqual([768]);
 });
 
-test('300 that wait get a key each, of two batches', async () => {
+test('900 that wait get a key each, of two batches', async () => {
   const pool = pendingStore();
-  const taking = Promise.all(Array.from({ length: 300 }, () => pool.take(60_000)));
+  const taking = Promise.all(Array.from({ length: 900 }, () => pool.take(60_000)));
   pool.makes[0]?.resolve();
   await until('more keys are ordered', () => pool.orders.length === 2);
   pool.makes[1]?.resolve();
-  expect(new Set((await taking).map(({ id }) => id)).size).toBe(300);
+  expect(new Set((await taking).map(({ id }) => id)).size).toBe(900);
 });
 
 test('a failure is told to those that wait, in one line, and the next one tries again', async () => {
