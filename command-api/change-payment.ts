@@ -1,6 +1,7 @@
 /** Capture, void and refund in the payment's turn: new ones (repeats.ts) go to operate.ts (gaps §5 to §8). */
-import { sealText } from '../personal-data/sealing.ts';
+import { sealBox } from '../personal-data/box.ts';
 import { decide } from '../shared/payment/decide.ts';
+import { streamOf } from '../shared/payment/events.ts';
 import { authorizationOf } from '../shared/payment/state.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
 import type { CommandDeps } from './deps.ts';
@@ -35,8 +36,8 @@ const changeAnew = async (
     key === undefined
       ? newOperationId()
       : identities.operationIdOf(sender.merchantId, kind, paymentId, key, attempt);
-  const place = { paymentId, type: INTENTS_OF[kind], field: 'reason' } as const;
-  const sealed = reason && (await sealText(deps.keys, place, reason, budget.leftMs()));
+  const place = { stream: streamOf(paymentId), eventType: INTENTS_OF[kind], field: 'reason' };
+  const sealed = reason && sealBox(await deps.keys.take(budget.leftMs()), place, reason);
   const intended = { kind, operationId, amount, reason: sealed || undefined };
   const command = { ...intended, ...request, operationsMax, providers };
   if (freed !== undefined) {

@@ -1,5 +1,5 @@
 /** POST /api/v1/payments: a new one (repeats.ts) goes to operate.ts (gaps §6 to §8) under its intent's id. */
-import { sealGroup } from '../personal-data/sealing.ts';
+import { sealBox } from '../personal-data/box.ts';
 import type { CallDetails } from '../providers/port.ts';
 import { type Identities, recognisedBy } from '../shared/http/idempotency.ts';
 import type { Begins } from '../shared/http/request-budget.ts';
@@ -13,6 +13,7 @@ import {
 } from '../shared/payment/card.ts';
 import type { CreateCommand, MerchantRules } from '../shared/payment/commands.ts';
 import { decide } from '../shared/payment/decide.ts';
+import { streamOf } from '../shared/payment/events.ts';
 import type { MaskedCard, PaymentDetails } from '../shared/payment/fields.ts';
 import { takeApart } from '../shared/payment/response.ts';
 import { createOf } from '../shared/payment/state.ts';
@@ -132,9 +133,10 @@ const createNew = async (
       : { shown: given, customer: undefined };
   if ('response' in described) return described.response;
   const { shown, customer } = described;
-  const { group: plain, ...open } = takeApart({ card: shown.card, details: requested.details });
+  const { group, ...open } = takeApart({ card: shown.card, details: requested.details });
   const { numberBrand } = shown;
-  const { group, personal } = await sealGroup(deps.keys, paymentId, plain, budget.leftMs());
+  const place = { stream: streamOf(paymentId), eventType: 'PaymentCreated', field: 'personal' };
+  const personal = sealBox(await deps.keys.take(budget.leftMs()), place, group);
   const command = { ...requested, ...open, personal, numberBrand, paymentId, operationId };
   const request = { paymentId, command, call: { ...call, customer }, sender, budget, reach };
   const reference = uniqueReferenceOf(command);

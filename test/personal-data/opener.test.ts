@@ -1,7 +1,7 @@
 /** gaps §19: what an opened, erased, moved and foreign box shows, in an answer and in a webhook. */
 import { beforeEach, expect, test } from '@jest/globals';
+import { sealBox } from '../../personal-data/box.ts';
 import { createBodies, createOpener } from '../../personal-data/opener.ts';
-import { sealGroup } from '../../personal-data/sealing.ts';
 import { asPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import { followPaymentStates } from '../../shared/event-store/payment-states.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
@@ -28,6 +28,9 @@ const GROUP = {
 };
 const ERASED_AT = timeOf(9);
 
+const sealFor = async (stream: string, group: object) =>
+  sealBox(await keys.take(0), { stream, eventType: 'PaymentCreated', field: 'personal' }, group);
+
 let keys: ReturnType<typeof memoryKeys>;
 let store: ReturnType<typeof memoryEventStore>;
 let opener: ReturnType<typeof createOpener>;
@@ -38,7 +41,7 @@ beforeEach(async () => {
   keys = memoryKeys();
   store = memoryEventStore();
   opener = createOpener({ keys, store, logger: silentLog });
-  const { personal } = await sealGroup(keys, 'pay_1', GROUP, 0);
+  const personal = await sealFor('payment-pay_1', GROUP);
   const events = [created({ captureNow: true, personal }), authorized(), captured()];
   const stored = await appendPayment(store, 'pay_1', events);
   payment = foldReadModel(stored.map(asPaymentEvent)) as PaymentReadModel;
@@ -75,10 +78,10 @@ test('a webhook has the payment that GET shows, to the byte, before an erasure a
 });
 
 test('a box of another payment, and a key of another box, open nothing and are told', async () => {
-  const other = await sealGroup(keys, 'pay_2', { holderName: 'John' }, 0);
-  const moved = { ...payment, personal: other.personal };
+  const other = await sealFor('payment-pay_2', { holderName: 'John' });
+  const moved = { ...payment, personal: other };
   expect(await openPersonal(opener.openText, moved)).toEqual({ unavailable: true });
-  const foreign = keys.keys.get(other.personal.key);
+  const foreign = keys.keys.get(other.key);
   keys.keys.set(payment.personal.key as string, foreign as never);
   expect(await openPersonal(opener.openText, payment)).toEqual({ unavailable: true });
   expect([...opener.missing().keys()]).toEqual(['pay_1']);
