@@ -2,7 +2,6 @@
  * Decides what a request is (gaps §7, §8): new, a repeat, which gets the earlier response, another one under a
  * used key, or the next attempt under a freed key. It waits for calls in flight, ours in turn, others by age.
  */
-import { KeysUnavailable } from '../personal-data/port.ts';
 import {
   type CreateIds,
   createIdsUnder,
@@ -22,7 +21,6 @@ import {
   type Recognised,
   unresolvedOperations,
 } from '../shared/payment/state.ts';
-import { onError } from '../shared/runtime/error-text.ts';
 import { newOperationId, newPaymentId } from '../shared/runtime/ids.ts';
 import type { CommandDeps } from './deps.ts';
 import { waitForInFlight } from './in-flight.ts';
@@ -34,12 +32,7 @@ import {
   keyReused,
   replayed,
   responseTo,
-  tryLater,
 } from './responses.ts';
-
-/** Without a key nothing may be stored (docs/privacy.md). */
-const withoutKey = (): CommandResponse =>
-  tryLater('SERVICE_UNAVAILABLE', 'no key seals its personal data; nothing was stored');
 
 type Responded = { response: CommandResponse };
 
@@ -51,7 +44,7 @@ const ATTEMPTS_MAX = 16;
 
 /**
  * Gives the response that `find` found, or begins what is new. Looks again if another request was faster, or if
- * the attempt met a lost log's fence (gaps §8). `attempt` is 0 without a key. Throws BudgetSpent.
+ * the attempt met a lost log's fence (gaps §8). `attempt` is 0 without a key. Throws BudgetSpent, and what `begin` throws.
  */
 export const respondOrBegin = async <N extends { attempt: number }>(
   { isLevel }: Pick<CommandDeps, 'isLevel'>,
@@ -69,7 +62,7 @@ export const respondOrBegin = async <N extends { attempt: number }>(
       reach(undefined);
       continue;
     }
-    const response = await begin(found).catch(onError(KeysUnavailable, withoutKey));
+    const response = await begin(found);
     const hasNext = found.attempt > 0 && found.attempt < ATTEMPTS_MAX && !isLevel();
     if (response !== undefined && !(hasNext && response.outcome === 'not_sent')) return response;
   }

@@ -1,6 +1,7 @@
 /** Made from the events alone, so that a repeat gets the same bytes (gaps §8). */
 import type { FastifyReply } from 'fastify';
 import type { Bodies } from '../personal-data/opener.ts';
+import { KeysUnavailable } from '../personal-data/port.ts';
 import { AppendOutcomeUnknown } from '../shared/event-store/errors.ts';
 import {
   type ErrorCode,
@@ -228,6 +229,10 @@ const storedOrNot = (): CommandResponse => ({
   paymentOutcome: 'UNKNOWN',
 });
 
+/** Without a key nothing may be stored (docs/privacy.md). */
+const withoutKey = (): CommandResponse =>
+  tryLater('SERVICE_UNAVAILABLE', 'no key seals its personal data; nothing was stored');
+
 const outOfTurn = (earlier: EarlierOperation | undefined): CommandResponse => {
   if (earlier === undefined)
     return tryLater('SERVICE_UNAVAILABLE', 'the turn of this request did not come in time');
@@ -250,6 +255,7 @@ const responseOf = async (
   } catch (error) {
     // The append and the budget end at one time: whichever comes first, it means the same.
     if (error instanceof AppendOutcomeUnknown || reached === 'appending') return storedOrNot();
+    if (error instanceof KeysUnavailable) return withoutKey();
     // What a command throws it throws before its own intent is stored.
     if (!(error instanceof BudgetSpent) && reached !== undefined)
       request.paymentOutcome = 'UNKNOWN';

@@ -1,9 +1,7 @@
-/** The amounts of a request, and `details` on a broken contract (gaps §3). */
+/** The names of amounts in a request, and `details` on a broken contract (gaps §3). */
 import type { z } from 'zod';
 import { fieldName, REQUIRED } from '../../shared/http/fields.ts';
 import type { JsonObject } from '../../shared/http/request.ts';
-import type { RequestedAmount } from '../../shared/payment/commands.ts';
-import { minor } from '../../shared/payment/fields.ts';
 
 /** 25.00 is a sum in dollars more often than 25 cents, so none of these may have a decimal point (gaps §3). */
 export const AMOUNTS = ['amount', 'captureAmount', 'refundAmount'];
@@ -24,10 +22,6 @@ export const givenTwice = (body: JsonObject, repeated: readonly string[]): strin
   }
   return [...twice];
 };
-
-/** Above 2^53-1 it is for the rules to reject (gaps §3). */
-export const requestedAmount = (amount: number): RequestedAmount =>
-  amount > Number.MAX_SAFE_INTEGER ? 'too large' : minor(amount);
 
 /** The required leaves of the objects that are required themselves (gaps §3). */
 const CARD_LEAVES = ['number', 'holderName', 'expiryMonth', 'expiryYear'].map(

@@ -18,6 +18,7 @@ import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import {
   METADATA_NAME,
+  minor,
   type PaymentDetails,
   type RequestAddress,
 } from '../../shared/payment/fields.ts';
@@ -26,7 +27,7 @@ import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-sch
 import { parseText } from '../../shared/runtime/json.ts';
 import { writtenUrl } from '../../webhooks/endpoints/addresses.ts';
 import { type Arrived, type LongText, searchTexts } from './card-texts.ts';
-import { AMOUNTS, detailsOf, givenTwice, plainName, requestedAmount } from './json.ts';
+import { AMOUNTS, detailsOf, givenTwice, plainName } from './json.ts';
 import {
   type Card,
   type CardByToken,
@@ -182,6 +183,10 @@ export const parseCreate = (
   );
 };
 
+/** Above 2^53-1 it is for the rules to reject (gaps §3). */
+export const requestedAmount = (amount: number): RequestedAmount =>
+  amount > Number.MAX_SAFE_INTEGER ? 'too large' : minor(amount);
+
 const parseBody = (arrived: Arrived): ParsedCreate => {
   const { body } = arrived;
   const given = cardIn(body);
@@ -190,7 +195,8 @@ const parseBody = (arrived: Arrived): ParsedCreate => {
   if (given && isGiven(given, 'threeDSecure') && isGiven(given, 'authentication'))
     return invalid(BOTH_WAYS);
   const read = isByToken ? readBy(parseRequestByToken, body) : readBy(parseRequestByNumber, body);
-  const faults = [...detailsOf(read.error?.issues ?? []), ...metadataFaults(body.metadata)];
+  const misfits = read.success ? [] : detailsOf(read.error.issues);
+  const faults = [...misfits, ...metadataFaults(body.metadata)];
   if (!read.success || faults.length > 0) return invalid(...faults);
   const { amount, currency, captureNow = false, paymentMethod, ...rest } = read.data;
   const { card } = paymentMethod;

@@ -17,7 +17,8 @@ import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import { reason } from '../../shared/payment/fields.ts';
 import { parseText } from '../../shared/runtime/json.ts';
 import { textsOf } from './card-texts.ts';
-import { AMOUNTS, detailsOf, givenTwice, requestedAmount } from './json.ts';
+import { AMOUNTS, detailsOf, givenTwice } from './json.ts';
+import { requestedAmount } from './payment-request.ts';
 
 const changeFields = { amount: optionalPositiveInteger(), ...requestFields({ reason }) };
 
