@@ -55,36 +55,39 @@ export const createOpener = ({ keys, store, logger }: OpenerDeps) => {
 };
 export type Opener = ReturnType<typeof createOpener>;
 
-/** To open one costs more than a GET. */
-const BODIES_MAX = 16_384;
-const BODIES_BYTES_MAX = 40 * 1024 * 1024;
-const KEPT_MS = 60_000;
+/** Some 9 MB of ordinary payments; to open one costs as much as a GET. */
+const BODIES_MAX = 4096;
+const BODIES_BYTES_MAX = 16 * 1024 * 1024;
 
-type KeptBody = { revision: number; body: string; untilMs: number };
+type KeptBody = { revision: number; body: string };
 
-/**
- * Bodies as they are shown. Those of documents are kept: an erasure raises the revision, so none is of an erased
- * payment.
- */
-export const createBodies = (openText: OpenText, nowMs = (): number => performance.now()) => {
+/** Bodies as they are shown, kept by their revision: an erasure raises it, so none is of an erased payment. */
+export const createBodies = (openText: OpenText) => {
   const bytes = { bytesMax: BODIES_BYTES_MAX, bytesOf: ({ body }: KeptBody) => body.length + 250 };
   const bodies = createBoundedMap<KeptBody>(BODIES_MAX, bytes);
 
-  const made = async (payment: PaymentReadModel) => {
+  const keptAt = ({ paymentId, revision }: Pick<PaymentDocument, 'paymentId' | 'revision'>) => {
+    const known = bodies.get(paymentId);
+    return known?.revision === revision ? known.body : undefined;
+  };
+
+  const shown = async (payment: PaymentReadModel, revision = payment.revision): Promise<string> => {
     const opened = await openPersonal(openText, payment);
-    return { body: bodyOf(payment, opened), isWhole: !('unavailable' in opened) };
+    const body = bodyOf(payment, opened);
+    // A GET never shows the address that the answer to a create has.
+    if (!('unavailable' in opened) && payment.nextAction?.url === undefined)
+      bodies.set(payment.paymentId, { revision, body });
+    return body;
   };
 
   return {
-    shown: async (payment: PaymentReadModel): Promise<string> => (await made(payment)).body,
-    bodyOf: async (
-      document: Pick<PaymentDocument, 'paymentId' | 'revision' | 'body'>,
-    ): Promise<string> => {
-      const { paymentId, revision } = document;
-      const known = bodies.get(paymentId);
-      if (known?.revision === revision && nowMs() < known.untilMs) return known.body;
-      const { body, isWhole } = await made(JSON.parse(document.body));
-      if (isWhole) bodies.set(paymentId, { revision, body, untilMs: nowMs() + KEPT_MS });
+    shown,
+    /** The document then has what is shown in place of the box, for as long as the read models keep it. */
+    bodyOf: async (document: Omit<PaymentDocument, 'merchantId' | 'parked'>): Promise<string> => {
+      if (document.isOpened) return document.body;
+      const { body: sealed, revision } = document;
+      const body = keptAt(document) ?? (await shown(JSON.parse(sealed), revision));
+      if (body === keptAt(document)) Object.assign(document, { body, isOpened: true });
       return body;
     },
   };

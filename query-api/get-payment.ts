@@ -35,7 +35,7 @@ export type QueryDeps = {
   bodies: Pick<Bodies, 'bodyOf'>;
 };
 
-type FoundPayment = Pick<PaymentDocument, 'paymentId' | 'merchantId' | 'revision' | 'body'>;
+type FoundPayment = Omit<PaymentDocument, 'parked' | 'damaged'>;
 
 /** Throws StoreUnavailable, UnreadableStream; StreamNotWhole where the log lost what is known. */
 export const getPayment = async (

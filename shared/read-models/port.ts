@@ -18,8 +18,10 @@ export type PaymentDocument = {
   merchantId: string;
   /** Of the last event in it, from 0. */
   revision: number;
-  /** The JSON text of the PaymentResponse, sent as it is. */
+  /** The JSON text of the PaymentResponse, with its box in place of what that holds. */
   body: string;
+  /** `body` is as it is shown: a process that opens boxes has replaced it (personal-data/opener.ts). */
+  isOpened?: true;
   /** A poison event keeps the document from being up to date: fold the stream instead. */
   parked: boolean;
   /** Without its check: trust `paymentId` alone, and fold the stream. Only `search` gives one. */

@@ -95,19 +95,34 @@ test('a store of keys that is away makes no payment one whose key is missing', a
   expect(await shown()).toContain('Jane Doe');
 });
 
-test('a body is kept by its revision for ten minutes, and never one that could not be opened', async () => {
-  let nowMs = 0;
-  const { bodyOf: bodies } = createBodies(opener.openText, () => nowMs);
-  const document = { paymentId: 'pay_1', revision: 2, body: keptBodyOf(payment) };
+const documentAt = (revision: number) => {
+  return { paymentId: 'pay_1', revision, body: keptBodyOf(payment) };
+};
+
+test('a body is kept by its revision and in its document, and never one that could not be opened', async () => {
+  const { bodyOf: shownBodyOf } = createBodies(opener.openText);
+  const document = documentAt(2);
   keys.faults.away = true;
-  expect(await bodies(document)).toContain('UNAVAILABLE');
+  expect(await shownBodyOf(document)).toContain('UNAVAILABLE');
+  expect(document).toEqual(documentAt(2));
   keys.faults.away = false;
-  const opened = await bodies(document);
+  const opened = await shownBodyOf(document);
   expect(opened).toBe(await shown());
+  expect(document).toEqual({ ...documentAt(2), body: opened, isOpened: true });
   await keys.erase([payment.personal.key as string]);
-  expect(await bodies(document)).toBe(opened);
-  expect(await bodies({ ...document, revision: 3 })).toContain('ERASED');
-  expect(await bodies(document)).toContain('ERASED');
-  nowMs += 600_000;
-  expect(await bodies(document)).toContain('ERASED');
+  expect(await shownBodyOf(documentAt(2))).toBe(opened);
+  expect(await shownBodyOf(documentAt(3))).toContain('ERASED');
+  expect(await shownBodyOf(documentAt(2))).toContain('ERASED');
+});
+
+test('an answer is what a GET shows at its revision, which then reads no key, but for the address of a page', async () => {
+  const bodies = createBodies(opener.openText);
+  const nextAction = { type: 'REDIRECT', url: 'https://bank.example/page', expiresAt: timeOf(9) };
+  const waiting = { ...payment, personal: { clear: GROUP }, nextAction } as PaymentReadModel;
+  expect(await bodies.shown(waiting)).toContain('https://bank.example/page');
+  expect(await bodies.bodyOf(documentAt(2))).not.toContain('https://bank.example/page');
+  const next = await bodies.shown({ ...payment, personal: { clear: GROUP }, revision: 3 });
+  keys.faults.away = true;
+  expect(await bodies.bodyOf(documentAt(3))).toBe(next);
+  expect(await bodies.bodyOf(documentAt(2))).toContain('UNAVAILABLE');
 });

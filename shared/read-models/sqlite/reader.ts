@@ -101,8 +101,8 @@ export const createReader = (
 
   const documentAt = (at: FileConnection, paymentId: string): PaymentDocument | undefined => {
     const document = documents.get(paymentId) ?? read(at, paymentId);
-    if (document === undefined || !at.anyParked) return document;
-    return { ...document, parked: at.isParked.get(paymentId) !== undefined };
+    const isParked = document && at.anyParked && at.isParked.get(paymentId) !== undefined;
+    return isParked ? { ...document, parked: true } : document;
   };
   const documentOf = (paymentId: string): PaymentDocument | undefined =>
     run((at) => documentAt(at, paymentId));
