@@ -89,8 +89,8 @@ export type EraseCommand = Omit<EventData<'PaymentErasureRequested'>, 'requested
   actor: string;
   /** Wall clock. */
   atMs: number;
-  /** Persons who have to say so. `setting`: those who set the retention have said so for each payment. */
-  approvers: number | 'setting';
+  /** Persons who have to say so. */
+  approvers: number;
   /** Since the payment changed last. */
   holdDays: number;
 };

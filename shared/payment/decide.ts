@@ -439,7 +439,7 @@ const whyNotErased = (
   return undefined;
 };
 
-/** None where it is erased already, and where one person requests twice. No person is asked of a retention that is set. */
+/** None where it is erased already, and where one person requests twice. */
 const erase = (state: PaymentState, command: EraseCommand): Decision => {
   if (state.personal.erasedAt !== undefined) return eventsOf();
   const why = whyNotErased(state, command);
@@ -452,8 +452,7 @@ const erase = (state: PaymentState, command: EraseCommand): Decision => {
     atMs - Date.parse(requested.at) <= APPROVAL_MS_MAX;
   const requestedBy = isRequested ? requested.requestedBy : actor;
   const order = { reason, ticket, requestedBy };
-  const isDecided = approvers === 'setting' || approvers === 1;
-  if (isDecided || personOf(requestedBy) !== personOf(actor))
+  if (approvers === 1 || personOf(requestedBy) !== personOf(actor))
     return eventsOf({ type: 'PaymentPersonalDataErased', data: { ...order, keys: [...keys] } });
   return isRequested ? eventsOf() : eventsOf({ type: 'PaymentErasureRequested', data: order });
 };

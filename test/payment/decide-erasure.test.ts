@@ -63,7 +63,7 @@ describe('is refused', () => {
     expect(decided(given)).toEqual(rule(why));
     // A court passes the days alone, and a retention that is set passes a second person alone.
     expect(decided(given, { reason: 'COURT_ORDER' })).toEqual(rule(why));
-    expect(decided(given, { approvers: 'setting' })).toEqual(rule(why));
+    expect(decided(given, { approvers: 1 })).toEqual(rule(why));
   });
 
   test('within the days of the hold, unless a court orders it', () => {
@@ -140,7 +140,7 @@ describe('two persons', () => {
 });
 
 test('a retention that is set erases at once, also where one person waits for a second one', () => {
-  const retained = { reason: 'RETENTION_ENDED', approvers: 'setting', actor: 'service' } as const;
+  const retained = { reason: 'RETENTION_ENDED', approvers: 1, actor: 'service' } as const;
   const { reason, actor: requestedBy } = retained;
   const erased = events(personalDataErased({ reason, requestedBy, keys: [SEALED.key] }));
   for (const given of [sale, [...sale, erasureRequested()]])

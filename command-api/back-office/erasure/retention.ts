@@ -30,7 +30,8 @@ const eraseOne = async (
   const actor = 'retention';
   const ids = { requestId: operationId, correlationId: operationId, causationId: operationId };
   const ticket = `ERASE_AFTER_DAYS/${days}`;
-  const about = { reason: 'RETENTION_ENDED', ticket, actor, approvers: 'setting' } as const;
+  // Those who set the days have decided for each payment: no second one is asked.
+  const about = { reason: 'RETENTION_ENDED', ticket, actor, approvers: 1 } as const;
   const command = { kind: 'erase', operationId, ...about, atMs: nowMs(), holdDays: days } as const;
   const executed = await queues.run(paymentId, () =>
     paymentLog.execute(paymentId, command, { actor, ...ids }, startBudget(RECORD_BUDGET_MS)),
