@@ -1,6 +1,6 @@
 /** `payments erase`: the names, addresses and free texts of a payment or of a person, for good (docs/privacy.md). */
 import { type Command, Option } from 'commander';
-import type { ErasureBody, PeopleFound } from '../command-api/back-office/erasure/contract.ts';
+import type { ErasureBody, PeopleFound } from '../personal-data/erasure/contract.ts';
 import { erasure } from '../shared/payment/events.ts';
 import { type Client, jsonOf, openClient } from './client.ts';
 import { formatOption, type Given, verb } from './options.ts';

@@ -3,7 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { createRecorder } from '../audit/access-recorder.ts';
 import { openCheckRecord } from '../audit/check-record.ts';
-import { createErasures } from '../personal-data/erasures.ts';
+import { createErasures } from '../personal-data/erasure/erasures.ts';
+import { watchRetention } from '../personal-data/erasure/retention.ts';
+import type { ErasablePayments } from '../personal-data/erasure/routes.ts';
 import type { Opener } from '../personal-data/opener.ts';
 import type { KeyStore } from '../personal-data/port.ts';
 import type { Provider } from '../providers/port.ts';
@@ -17,13 +19,14 @@ import { givesNotices, stripeNoticesOf } from '../providers/stripe/notices.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import type { Identities } from '../shared/http/idempotency.ts';
-import { BudgetSpent } from '../shared/http/request-budget.ts';
+import { BudgetSpent, startBudget } from '../shared/http/request-budget.ts';
 import { registerRoutes } from '../shared/http/route.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
 import { openKeyDocument } from '../shared/read-models/key-document.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { StartTimer } from '../shared/runtime/back-off.ts';
 import type { Config } from '../shared/runtime/config.ts';
+import { newOperationId } from '../shared/runtime/ids.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { createQueues } from '../shared/runtime/scheduling.ts';
@@ -34,7 +37,6 @@ import {
   UNRESOLVED_AFTER_MS,
 } from './back-office/attention/items.ts';
 import { serviceSettings } from './back-office/by-hand/contract.ts';
-import { watchRetention } from './back-office/erasure/retention.ts';
 import {
   createProviderAhead,
   type ProviderAhead,
@@ -45,7 +47,7 @@ import type { ReconcilePaymentDeps } from './back-office/reconcile/routes.ts';
 import type { CommandDeps } from './deps.ts';
 import { createInFlight } from './in-flight.ts';
 import { watchAttention, watchMetrics } from './metrics.ts';
-import { createPaymentLog } from './payment-log.ts';
+import { createPaymentLog, RECORD_BUDGET_MS } from './payment-log.ts';
 import { askAboutNeverSent } from './recovery/contradiction.ts';
 import { askAbout, onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
 import { followLogTail, type LogTail } from './recovery/log-tail.ts';
@@ -158,6 +160,19 @@ const createDeps = (
   };
 };
 
+const erasableBy = ({ paymentLog, queues, nowMs }: CommandDeps): ErasablePayments => ({
+  nowMs,
+  load: (paymentId) => paymentLog.load(paymentId, 'store'),
+  execute: async (paymentId, order, context) => {
+    const command = { ...order, operationId: newOperationId() };
+    const executed = await queues.run(paymentId, () =>
+      paymentLog.execute(paymentId, command, context, startBudget(RECORD_BUDGET_MS)),
+    );
+    if (executed.kind === 'done' || executed.kind === 'refused') return executed;
+    throw new Error(`an erasure cannot be ${executed.kind}`);
+  },
+});
+
 const openParts = (options: CommandSideOptions) => {
   const { config, store, readModels, documents, metrics, log: logger } = options;
   const { provider, rejections } = openProvider(options);
@@ -195,8 +210,9 @@ const openParts = (options: CommandSideOptions) => {
   // Each request listens to it.
   setMaxListeners(0, stopping.signal);
   const erasures = createErasures(store, options.keys);
-  const opened = { provider, providerAhead, commands, reconciling, attention, stopping, erasures };
-  return { ...options, ...opened };
+  const erasable = erasableBy(commands);
+  const opened = { provider, providerAhead, commands, reconciling, attention, stopping };
+  return { ...options, ...opened, erasures, erasable, logger };
 };
 
 type Parts = ReturnType<typeof openParts>;
@@ -213,6 +229,8 @@ const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): voi
     openText: parts.opener.openText,
     bodies: parts.opener.bodies,
     erasures: parts.erasures,
+    erasable: parts.erasable,
+    logger: log,
     stopping: stopping.signal,
     metrics,
     record: createRecorder(store),

@@ -1,5 +1,6 @@
 /** The order of checks is gaps §1. Up to existence nothing is stored and no provider is called. */
 import type { FastifyReply } from 'fastify';
+import { ERASURE_ROUTES, type ErasureDeps } from '../personal-data/erasure/routes.ts';
 import { STRIPE_WEBHOOK_ROUTES, type StripeWebhookDeps } from '../providers/stripe/notices.ts';
 import { UnreadableStream } from '../shared/event-store/errors.ts';
 import { isUnreadableOf } from '../shared/event-store/fold-stream.ts';
@@ -25,7 +26,6 @@ import type { WebhookDeps } from '../webhooks/endpoints/requests.ts';
 import { WEBHOOK_ROUTES } from '../webhooks/endpoints/routes.ts';
 import { ATTENTION_ROUTES, type AttentionApi } from './back-office/attention/routes.ts';
 import { OPERATOR_ROUTES, type OperatorDeps } from './back-office/by-hand/routes.ts';
-import { ERASURE_ROUTES, type ErasureDeps } from './back-office/erasure/routes.ts';
 import type { ProviderAhead, ReadOnly } from './back-office/provider-ahead/provider-ahead.ts';
 import { ACKNOWLEDGE_ROUTES, type AcknowledgeDeps } from './back-office/provider-ahead/routes.ts';
 import {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { named, requiredChoice, requiredText, time } from '../../../shared/http/fields.ts';
-import { erasure, TICKET } from '../../../shared/payment/events.ts';
+import { named, requiredChoice, requiredText, time } from '../../shared/http/fields.ts';
+import { erasure, TICKET } from '../../shared/payment/events.ts';
 
 const ticket = requiredText()
   .regex(TICKET, 'must be 1 to 64 of A-Z a-z 0-9 . _ / -')

@@ -1,12 +1,11 @@
 /** Erases texts of a person (gaps §19): the event, then the keys that it names, then the answer. */
-import type { FastifyReply } from 'fastify';
-import type { Recorder } from '../../../audit/access-recorder.ts';
-import type { Erasures } from '../../../personal-data/erasures.ts';
-import { onlyOf, type Principal } from '../../../shared/http/auth/principal.ts';
-import { cursorOf, placeAfter } from '../../../shared/http/cursor.ts';
-import { RETRY_LATER, reject } from '../../../shared/http/errors.ts';
-import { contextOf, senderOf } from '../../../shared/http/request.ts';
-import { startBudget } from '../../../shared/http/request-budget.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
+import type { EventContext } from '../../shared/event-store/port.ts';
+import { onlyOf, type Principal } from '../../shared/http/auth/principal.ts';
+import { cursorOf, placeAfter } from '../../shared/http/cursor.ts';
+import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
+import { contextOf, senderOf } from '../../shared/http/request.ts';
 import {
   asJson,
   jsonBody,
@@ -14,60 +13,72 @@ import {
   type RoutesOf,
   routeWith,
   sendJson,
-} from '../../../shared/http/route.ts';
-import type { EraseCommand, HoldCommand } from '../../../shared/payment/commands.ts';
-import { APPROVAL_MS_MAX } from '../../../shared/payment/decide.ts';
+} from '../../shared/http/route.ts';
+import type {} from '../../shared/http/server/app.ts';
+import type { EraseCommand, HoldCommand } from '../../shared/payment/commands.ts';
+import { APPROVAL_MS_MAX, type Refused } from '../../shared/payment/decide.ts';
 import {
   type OpenText,
   openPersonal,
   type PaymentReadModel,
-} from '../../../shared/payment/state.ts';
-import type { ReadModelsReader } from '../../../shared/read-models/port.ts';
-import type { Config } from '../../../shared/runtime/config.ts';
-import { newOperationId } from '../../../shared/runtime/ids.ts';
-import type { CommandDeps } from '../../deps.ts';
-import { RECORD_BUDGET_MS } from '../../payment-log.ts';
+  type PaymentState,
+} from '../../shared/payment/state.ts';
+import type { ReadModelsReader } from '../../shared/read-models/port.ts';
+import type { Config } from '../../shared/runtime/config.ts';
+import type { Logger } from '../../shared/runtime/log.ts';
 import * as contract from './contract.ts';
+import type { Erasures } from './erasures.ts';
+
+type Order = Omit<EraseCommand, 'operationId'> | Omit<HoldCommand, 'operationId'>;
+type Loaded = { events: readonly RecordedPaymentEvent[]; state: PaymentState };
+
+/** Each call throws what the event store throws. */
+export type ErasablePayments = {
+  nowMs(): number;
+  /** As the log has it. */
+  load(paymentId: string): Promise<Pick<Loaded, 'state'> | undefined>;
+  /** Decides and appends, in the payment's turn. */
+  execute(
+    paymentId: string,
+    order: Order,
+    context: EventContext,
+  ): Promise<{ kind: 'done'; payment: Loaded } | Refused>;
+};
 
 export type ErasureDeps = {
-  commands: CommandDeps;
+  erasable: ErasablePayments;
   openText: OpenText;
-  record: Recorder;
+  /** Resolves once the access is durable. */
+  record(request: FastifyRequest, access: { action: 'PEOPLE' }): Promise<void>;
   readModels: Pick<ReadModelsReader, 'search'>;
   erasures: Pick<Erasures, 'carryOut'>;
   config: Pick<Config, 'erasure'>;
+  logger: Pick<Logger, 'error'>;
 };
-
-type Order = Omit<EraseCommand, 'operationId'> | Omit<HoldCommand, 'operationId'>;
 
 const NOT_YET = 'the erasure is recorded, and its keys are erased within an hour: repeat it sooner';
 
 const execute = async (
-  { commands, erasures }: Pick<ErasureDeps, 'commands' | 'erasures'>,
+  { erasable, erasures, logger }: ErasureDeps,
   { principal, paymentId }: { principal: Principal; paymentId: string },
   reply: FastifyReply,
   order: Order,
 ): Promise<FastifyReply> => {
-  const { paymentLog, queues } = commands;
   const only = onlyOf(principal);
-  const known = await paymentLog.load(paymentId, 'store');
+  const known = await erasable.load(paymentId);
   if (known === undefined || (only ?? known.state.merchantId) !== known.state.merchantId)
     return reject(reply, 'PAYMENT_NOT_FOUND');
   reply.request.paymentId = paymentId;
-  const command = { ...order, operationId: newOperationId() };
   const context = contextOf(senderOf(principal, reply));
-  const executed = await queues.run(paymentId, () =>
-    paymentLog.execute(paymentId, command, context, startBudget(RECORD_BUDGET_MS)),
-  );
+  const executed = await erasable.execute(paymentId, order, context);
   if (executed.kind === 'refused') return reject(reply, executed.code, executed.details);
-  if (executed.kind !== 'done') throw new Error(`an erasure cannot be ${executed.kind}`);
   const { events, state } = executed.payment;
   const { requested, heldBy } = state.erasure;
   const { erasedAt } = state.personal;
   try {
     await erasures.carryOut(events);
   } catch (error) {
-    commands.logger.error({ paymentId, err: error }, 'the keys of an erased payment stay for now');
+    logger.error({ paymentId, err: error }, 'the keys of an erased payment stay for now');
     return reject(reply, 'SERVICE_UNAVAILABLE', [NOT_YET], RETRY_LATER);
   }
   const isOpen = order.kind === 'erase' && erasedAt === undefined && requested !== undefined;
@@ -123,7 +134,7 @@ export const ERASURE_ROUTES = {
     },
     handle: (deps, input, reply) => {
       const { actor } = input.principal;
-      const about = { actor, atMs: deps.commands.nowMs(), ...deps.config.erasure };
+      const about = { actor, atMs: deps.erasable.nowMs(), ...deps.config.erasure };
       return execute(deps, input, reply, { kind: 'erase', ...input.content, ...about });
     },
   }),

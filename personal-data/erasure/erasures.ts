@@ -2,10 +2,10 @@
  * Carries out in the store of keys what the log says was erased: at once, and again after each start, because a
  * restored store of keys may be older than the log.
  */
-import { decode, isReadable } from '../shared/event-store/codec.ts';
-import type { EventStore, RecordedEvent } from '../shared/event-store/port.ts';
-import { logPages } from '../shared/event-store/scan-log.ts';
-import type { KeyStore } from './port.ts';
+import { decode, isReadable } from '../../shared/event-store/codec.ts';
+import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
+import { logPages } from '../../shared/event-store/scan-log.ts';
+import type { KeyStore } from '../port.ts';
 
 const ERASED = 'PaymentPersonalDataErased';
 
