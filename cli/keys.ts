@@ -3,16 +3,14 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { KeyPlace } from '../audit/seals/key.ts';
-import { type Rotated, rotateSealingKey } from '../audit/seals/rotate.ts';
+import { rotateSealingKey } from '../audit/seals/rotate.ts';
 import { keyIdOf, publicKeyOf } from '../audit/seals/seals.ts';
 import { KEYS_FILE, MASTER_KEY_FILE, openKeyStore } from '../personal-data/open.ts';
 import type { KeyStore, Rewrapped } from '../personal-data/port.ts';
-import { RevisionConflict, StoreUnavailable } from '../shared/event-store/errors.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../shared/event-store/sqlite/event-store.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import { createLogger } from '../shared/runtime/log.ts';
-import { LogMisfit } from '../shared/subscription/errors.ts';
 import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, count, countOf, note, print, printJson } from './output.ts';
 import { keyPlaceIn, readPublicKey, readSettings, requireReadable } from './settings.ts';
@@ -40,42 +38,41 @@ const show = (options: Options): void => {
   else print(`key ${keyId}`, `jwk ${JSON.stringify(jwk)}`, publicKey.trimEnd());
 };
 
-/** The message of one of these is one line for the operator. */
-const isSaid = (error: unknown): boolean =>
-  [LogMisfit, StoreUnavailable, RevisionConflict].some((one) => error instanceof one) ||
-  (error as NodeJS.ErrnoException).code !== undefined;
+/** For `catch`. Throws CommandFailed. */
+export const failedAs =
+  (what: string) =>
+  (error: unknown): never => {
+    if (error instanceof CommandFailed) throw error;
+    throw new CommandFailed(`${what}: ${reasonOf(error)}`);
+  };
 
-const rotateOn = async (opening: Promise<EventStore>, place: KeyPlace): Promise<Rotated> => {
-  try {
-    const store = await opening;
-    return await rotateSealingKey(store, place).finally(() => store.close());
-  } catch (error) {
-    if (!isSaid(error)) throw error;
-    throw new CommandFailed(`the rotation is not done: ${(error as Error).message}`);
+/** With the log of the server that is set, else of a stopped folder, to append to it. */
+export const withLog = async <T>(
+  folder: string | undefined,
+  step: string,
+  use: (store: EventStore) => Promise<T>,
+): Promise<T> => {
+  const { eventStoreDbUrl: url, dataDir } = readSettings();
+  const useAndClose = (store: EventStore): Promise<T> => use(store).finally(store.close);
+  if (url !== undefined && folder === undefined) {
+    const { openEventStoreDb } = await import('../shared/event-store/eventstoredb/event-store.ts');
+    const { log: logger } = createLogger({ level: 'silent', destination: 'stdout' });
+    return openEventStoreDb({ url, logger }).then(useAndClose);
   }
-};
-
-/** Running processes seal the log of a server no more until they start with the new key. */
-const rotateAt = async (url: string, place: KeyPlace): Promise<Rotated> => {
-  const { openEventStoreDb } = await import('../shared/event-store/eventstoredb/event-store.ts');
-  const { log: logger } = createLogger({ level: 'silent', destination: 'stdout' });
-  return rotateOn(openEventStoreDb({ url, logger }), place);
-};
-
-const rotateIn = async (folder: string): Promise<Rotated> => {
-  const place = existingKeyIn(folder);
-  const file = join(folder, EVENTS);
-  if (!existsSync(file)) throw new CommandFailed(`${folder} holds no ${EVENTS}`);
-  const lock = lockFolder(folder, 'rotate');
-  return rotateOn(openSqliteEventStore({ file }), place).finally(() => lock.release());
+  const own = folder ?? dataDir;
+  const file = join(own, EVENTS);
+  if (!existsSync(file)) throw new CommandFailed(`${own} holds no ${EVENTS}`);
+  const lock = lockFolder(own, step);
+  return openSqliteEventStore({ file }).then(useAndClose).finally(lock.release);
 };
 
 const rotate = async (options: Options): Promise<void> => {
   process.umask(0o077);
-  const { eventStoreDbUrl: url } = readSettings();
-  const folder = folderOf(options);
-  const isAtServer = url !== undefined && options.data === undefined;
-  const rotated = isAtServer ? await rotateAt(url, existingKeyIn(folder)) : await rotateIn(folder);
+  const place = existingKeyIn(folderOf(options));
+  // Running processes seal the log of a server no more until they start with the new key.
+  const rotated = await withLog(options.data, 'rotate', (store) =>
+    rotateSealingKey(store, place),
+  ).catch(failedAs('the rotation is not done'));
   const { keyId, oldKeyId } = rotated;
   if (options.format === 'json') return printJson(rotated);
   if (oldKeyId === undefined)
@@ -86,8 +83,10 @@ const rotate = async (options: Options): Promise<void> => {
   );
 };
 
-/** Throws CommandFailed, MasterKeyRefused and what the engine throws. */
-const openKeys = async ({ data }: Options): Promise<KeyStore> => {
+export const withKeys = async <T>(
+  { data }: Pick<Options, 'data'>,
+  use: (keys: KeyStore) => Promise<T>,
+): Promise<T> => {
   const { mongoUrl: url, personalData, dataDir } = readSettings();
   const fileOf = (name: string): string => join(data ?? dataDir, name);
   const [mongoUrl, secret] = [data === undefined ? url : undefined, fileOf(MASTER_KEY_FILE)];
@@ -95,7 +94,9 @@ const openKeys = async ({ data }: Options): Promise<KeyStore> => {
   if (mongoUrl === undefined && !existsSync(fileOf(KEYS_FILE)))
     throw new CommandFailed(`${fileOf(KEYS_FILE)} does not exist: the first start makes it`);
   const ownKek = existsSync(secret) ? readFileSync(secret, 'utf8').trim() : undefined;
-  return openKeyStore({ config: { mongoUrl, personalData }, fileOf, ownKek, takes: false });
+  const config = { mongoUrl, personalData };
+  const keys = await openKeyStore({ config, fileOf, ownKek, takes: false });
+  return use(keys).finally(keys.close);
 };
 
 const REPORT_EVERY_PAGES = 200;
@@ -115,14 +116,8 @@ const rewrapAll = async (keys: KeyStore) => {
 
 const rewrap = async (options: Options): Promise<void> => {
   process.umask(0o077);
-  const failed = (error: unknown): never => {
-    if (error instanceof CommandFailed) throw error;
-    throw new CommandFailed(`not every key is rewrapped; run it again: ${reasonOf(error)}`);
-  };
-  const keys = await openKeys(options).catch(failed);
-  const done = await rewrapAll(keys)
-    .catch(failed)
-    .finally(() => keys.close());
+  const rewrapped = withKeys(options, rewrapAll);
+  const done = await rewrapped.catch(failedAs('not every key is rewrapped; run it again'));
   if (options.format === 'json') printJson(done);
   else print(`${countOf(done.rewrapped)} keys are rewrapped by the master key that is set`);
   if (done.unreadable === 0)

@@ -4,8 +4,8 @@ import type { FastifyInstance } from 'fastify';
 import { createRecorder } from '../audit/access-recorder.ts';
 import { openCheckRecord } from '../audit/check-record.ts';
 import { createErasures } from '../personal-data/erasure/erasures.ts';
+import type { NoteErasure } from '../personal-data/erasure/ledger.ts';
 import { watchRetention } from '../personal-data/erasure/retention.ts';
-import type { ErasablePayments } from '../personal-data/erasure/routes.ts';
 import type { Opener } from '../personal-data/opener.ts';
 import type { KeyStore } from '../personal-data/port.ts';
 import type { Provider } from '../providers/port.ts';
@@ -19,14 +19,13 @@ import { givesNotices, stripeNoticesOf } from '../providers/stripe/notices.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import type { AuthHooks } from '../shared/http/auth/hooks.ts';
 import type { Identities } from '../shared/http/idempotency.ts';
-import { BudgetSpent, startBudget } from '../shared/http/request-budget.ts';
+import { BudgetSpent } from '../shared/http/request-budget.ts';
 import { registerRoutes } from '../shared/http/route.ts';
 import { createStreams } from '../shared/http/server/streams.ts';
 import { openKeyDocument } from '../shared/read-models/key-document.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { StartTimer } from '../shared/runtime/back-off.ts';
 import type { Config } from '../shared/runtime/config.ts';
-import { newOperationId } from '../shared/runtime/ids.ts';
 import type { Log } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import { createQueues } from '../shared/runtime/scheduling.ts';
@@ -47,7 +46,7 @@ import type { ReconcilePaymentDeps } from './back-office/reconcile/routes.ts';
 import type { CommandDeps } from './deps.ts';
 import { createInFlight } from './in-flight.ts';
 import { watchAttention, watchMetrics } from './metrics.ts';
-import { createPaymentLog, RECORD_BUDGET_MS } from './payment-log.ts';
+import { createPaymentLog } from './payment-log.ts';
 import { askAboutNeverSent } from './recovery/contradiction.ts';
 import { askAbout, onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
 import { followLogTail, type LogTail } from './recovery/log-tail.ts';
@@ -68,6 +67,7 @@ export type CommandSideOptions = {
   identities: Identities;
   keys: KeyStore;
   opener: Opener;
+  noteErasure?: NoteErasure;
   webhooks: Omit<WebhookDeps['webhooks'], 'store'>;
   documents: Awaited<ReturnType<typeof openDocuments>>;
   provider: Provider;
@@ -92,7 +92,7 @@ const CACHED_PAYMENTS_MAX = 128;
 const CACHED_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Between two looks for erasures of the log that the store of keys has not seen. */
-const ERASURES_MS = 3_600_000;
+const ERASURES_MS = 120_000;
 
 /** A stop waits for no engine after this time (docs/eventstoredb.md, shared/runtime/process-life.ts). */
 const STOP_MS_MAX = 7_300;
@@ -160,19 +160,6 @@ const createDeps = (
   };
 };
 
-const erasableBy = ({ paymentLog, queues, nowMs }: CommandDeps): ErasablePayments => ({
-  nowMs,
-  load: (paymentId) => paymentLog.load(paymentId, 'store'),
-  execute: async (paymentId, order, context) => {
-    const command = { ...order, operationId: newOperationId() };
-    const executed = await queues.run(paymentId, () =>
-      paymentLog.execute(paymentId, command, context, startBudget(RECORD_BUDGET_MS)),
-    );
-    if (executed.kind === 'done' || executed.kind === 'refused') return executed;
-    throw new Error(`an erasure cannot be ${executed.kind}`);
-  },
-});
-
 const openParts = (options: CommandSideOptions) => {
   const { config, store, readModels, documents, metrics, log: logger } = options;
   const { provider, rejections } = openProvider(options);
@@ -209,10 +196,9 @@ const openParts = (options: CommandSideOptions) => {
   const stopping = new AbortController();
   // Each request listens to it.
   setMaxListeners(0, stopping.signal);
-  const erasures = createErasures(store, options.keys);
-  const erasable = erasableBy(commands);
-  const opened = { provider, providerAhead, commands, reconciling, attention, stopping };
-  return { ...options, ...opened, erasures, erasable, logger };
+  const erasures = createErasures(store, options.keys, options.noteErasure);
+  const opened = { provider, providerAhead, commands, reconciling, attention, stopping, erasures };
+  return { ...options, ...opened };
 };
 
 type Parts = ReturnType<typeof openParts>;
@@ -229,8 +215,6 @@ const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): voi
     openText: parts.opener.openText,
     bodies: parts.opener.bodies,
     erasures: parts.erasures,
-    erasable: parts.erasable,
-    logger: log,
     stopping: stopping.signal,
     metrics,
     record: createRecorder(store),
@@ -308,11 +292,12 @@ export const openCommandSide = (options: CommandSideOptions) => {
       watchAttention(metrics, parts.attention);
       reconciling.start();
       watchAuthorizations();
-      await repeatErasures();
-      erasing = setInterval(repeatErasures, ERASURES_MS).unref();
+      const erased = repeatErasures();
       watchRetained();
       startSweeping(ready);
       await providerAhead.start();
+      await erased;
+      erasing = setInterval(repeatErasures, ERASURES_MS).unref();
     },
     register: (app: FastifyInstance, authHooks: AuthHooks) => register(parts, app, authHooks),
     /** Before the server is closed: begins nothing more that no request waits for, and bounds waits. */

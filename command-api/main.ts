@@ -1,5 +1,6 @@
 /** `npm run start:command-api`: the POST routes as a process of its own; any number may run. */
-import { MasterKeyRefused, openKeyStore } from '../personal-data/open.ts';
+import { openErasureLedger } from '../personal-data/erasure/ledger.ts';
+import { openKeyStore, PersonalDataRefused } from '../personal-data/open.ts';
 import { createOpener } from '../personal-data/opener.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openEventStore } from '../shared/event-store/open.ts';
@@ -48,6 +49,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     readModels,
     identities,
     keys,
+    noteErasure: await openErasureLedger(config.erasureLedger, store),
     opener: createOpener({ keys, store, logger: log }),
     // The settings refuse to start this process with the simulator.
     provider: openOuterProvider(config, log),
@@ -91,7 +93,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
 
 await runProcess({
   mode: 'command-api',
-  operatorErrors: [SecretRefused, WebhookSecretRefused, MasterKeyRefused, StoreUnavailable],
+  operatorErrors: [SecretRefused, WebhookSecretRefused, PersonalDataRefused, StoreUnavailable],
   open,
   banner: (_opened, baseUrl) => ({
     what: 'command-api',

@@ -6,6 +6,7 @@ import { type CommandSideOptions, openCommandSide, openDocuments } from '../comm
 import { providerState, readOnlyWarnings } from '../command-api/health.ts';
 import { withCheckedSecret } from '../command-api/idempotency-secret.ts';
 import { registerConsole } from '../console/routes.ts';
+import { openErasureLedger } from '../personal-data/erasure/ledger.ts';
 import { KEYS_FILE, openKeyStore } from '../personal-data/open.ts';
 import { createOpener } from '../personal-data/opener.ts';
 import { trackFreshness } from '../projector/freshness.ts';
@@ -87,6 +88,8 @@ const openSides = async (
   const freshness = trackFreshness();
   const checked = await withCheckedSecret(engine.store, identities, onFatal);
   const store = freshness.tracked(wrappers.store?.(checked) ?? checked);
+  // Before anything opens a box that the log does not know as erased.
+  const noteErasure = await openErasureLedger(config.erasureLedger, store);
   const opened = await openReadModels(drivers, secrets);
   const readModels = searchedOnceFilled(wrappers.readModels?.(opened) ?? opened, store);
   const deliveries = await openDeliveries(drivers);
@@ -123,6 +126,7 @@ const openSides = async (
     readModels: { ...readModels, waitForRevision: freshness.waitIn(readModels) },
     identities,
     keys,
+    noteErasure,
     opener,
     provider: wrappers.provider?.(provider) ?? provider,
   });

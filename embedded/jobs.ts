@@ -16,6 +16,7 @@ const LOG_JOBS = {
   readLogPage: async () => (await import('../audit/log.ts')).readLogPage,
   pastEvents: async () => (await import('../audit/log.ts')).pastEvents,
   pastMessages: async () => (await import('../query-api/past-messages.ts')).pastMessages,
+  findErasures: async () => (await import('../personal-data/erasure/erasures.ts')).findErasures,
   fillGeneration: async () => (await import('../projector/rebuild.ts')).fillGeneration,
   compareFile: async () => (await import('../projector/compare.ts')).compareFile,
   reconcileLog: async () =>

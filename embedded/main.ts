@@ -1,5 +1,6 @@
 /** `npm start`: the whole service in one process (docs/settings.md, "Commands"). */
 import { SecretRefused } from '../command-api/idempotency-secret.ts';
+import { PersonalDataRefused } from '../personal-data/open.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { CONSOLE_PATH } from '../shared/http/pages.ts';
 import type { Config } from '../shared/runtime/config.ts';
@@ -35,7 +36,7 @@ const FATAL = [DataFolderRefused, StoreUnavailable, SecretRefused, WebhookSecret
 
 await runProcess({
   mode: 'embedded',
-  operatorErrors: FATAL,
+  operatorErrors: [...FATAL, PersonalDataRefused],
   prepare: ({ dataDir }) => openDataFolder(dataDir),
   open: ({ config, log, prepared, onFatal }) => {
     for (const line of prepared.waysBackLost) log.warn(line);

@@ -11,8 +11,8 @@ export const MASTER_KEY_FILE = 'personal.kek';
 export const LAST_KEY_BACKUP = 'backup.keys';
 
 /** `message` is one line for the operator. */
-export class MasterKeyRefused extends Error {
-  override name = 'MasterKeyRefused';
+export class PersonalDataRefused extends Error {
+  override name = 'PersonalDataRefused';
 }
 
 const OTHER_MASTER_KEY = `PERSONAL_DATA_KEK: keys of personal data are wrapped by another master key; put its secret back (in the data folder: ${MASTER_KEY_FILE}), or set it as PERSONAL_DATA_PREVIOUS_KEK`;
@@ -27,12 +27,14 @@ type KeyStoreOptions = {
   takes: boolean;
 };
 
-/** Chooses the store of keys by the settings; a server may be out of reach. Throws MasterKeyRefused, SQLite's errors. */
+/** Chooses the store of keys by the settings; a server may be out of reach. Throws PersonalDataRefused, SQLite's errors. */
 export const openKeyStore = async (options: KeyStoreOptions): Promise<KeyStore> => {
   const { mongoUrl, personalData } = options.config;
   const { kek = options.ownKek, previousKek } = personalData;
   if (kek === undefined)
-    throw new MasterKeyRefused(`PERSONAL_DATA_KEK: is not set, and there is no ${MASTER_KEY_FILE}`);
+    throw new PersonalDataRefused(
+      `PERSONAL_DATA_KEK: is not set, and there is no ${MASTER_KEY_FILE}`,
+    );
   const masterKeys = masterKeysOf(kek, previousKek);
   const { make, ends, ...stored } =
     mongoUrl === undefined
@@ -46,10 +48,10 @@ export const openKeyStore = async (options: KeyStoreOptions): Promise<KeyStore> 
     // A rotation goes from the first to the last: where it was broken off, the last has the earlier one.
     const isKnown = (kek: string): boolean => masterKeys.some(({ id }) => id === kek);
     checked ||= (await ends()).every(isKnown);
-    if (!checked) throw new MasterKeyRefused(OTHER_MASTER_KEY);
+    if (!checked) throw new PersonalDataRefused(OTHER_MASTER_KEY);
   };
   await requireMasterKey().catch(async (error: unknown) => {
-    if (mongoUrl !== undefined && !(error instanceof MasterKeyRefused)) return;
+    if (mongoUrl !== undefined && !(error instanceof PersonalDataRefused)) return;
     await stored.close();
     throw error;
   });

@@ -1,5 +1,5 @@
 /** `npm run start:projector`: the projector and the relay as a process; a second one stands by. */
-import { MasterKeyRefused, openKeyStore } from '../personal-data/open.ts';
+import { PersonalDataRefused, openKeyStore } from '../personal-data/open.ts';
 import { createOpener } from '../personal-data/opener.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openEventStore } from '../shared/event-store/open.ts';
@@ -67,7 +67,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
 
 await runProcess({
   mode: 'projector',
-  operatorErrors: [StoreUnavailable, LogMisfit, WebhookSecretRefused, MasterKeyRefused],
+  operatorErrors: [StoreUnavailable, LogMisfit, WebhookSecretRefused, PersonalDataRefused],
   open,
   banner: (_opened, baseUrl, { kafka }) => ({
     what: `projector (${kafka === undefined ? 'publishes nothing' : `topics ${kafka.topicPrefix}.*`})`,

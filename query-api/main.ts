@@ -2,7 +2,7 @@
 import { noteVerifications, openCheckRecord } from '../audit/check-record.ts';
 import { registerAuditApi } from '../audit/routes.ts';
 import { registerConsole } from '../console/routes.ts';
-import { MasterKeyRefused, openKeyStore } from '../personal-data/open.ts';
+import { PersonalDataRefused, openKeyStore } from '../personal-data/open.ts';
 import { createOpener } from '../personal-data/opener.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openEventStore } from '../shared/event-store/open.ts';
@@ -79,7 +79,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
 
 await runProcess({
   mode: 'query-api',
-  operatorErrors: [StoreUnavailable, WebhookSecretRefused, MasterKeyRefused],
+  operatorErrors: [StoreUnavailable, WebhookSecretRefused, PersonalDataRefused],
   open,
   banner: (_opened, baseUrl) => ({
     what: 'query-api',

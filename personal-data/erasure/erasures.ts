@@ -3,38 +3,66 @@
  * restored store of keys may be older than the log.
  */
 import { decode, isReadable } from '../../shared/event-store/codec.ts';
-import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
-import { logPages } from '../../shared/event-store/scan-log.ts';
+import type { EventStore, LogJob, Position, RecordedEvent } from '../../shared/event-store/port.ts';
+import { logPages, scanLog } from '../../shared/event-store/scan-log.ts';
 import type { KeyStore } from '../port.ts';
+import { ERASED, erasuresIn, type NoteErasure } from './ledger.ts';
 
-const ERASED = 'PaymentPersonalDataErased';
+type Range = { after: Position | null; end: Position };
+type Step = { reached: Position | null; found: RecordedEvent[] };
+
+/** Each checkpoint waits for a disk. */
+const PAGES_A_STEP = 40;
+
+/** Ends before an event that cannot be read. */
+export const findErasures: LogJob<Range, Step, void> = async function* (
+  { stored },
+  { after, end },
+  { signal },
+) {
+  let [reached, pages] = [after, 0];
+  for await (const { page } of logPages(stored, after, end, signal)) {
+    const texts = page.filter(({ text }) => text.includes(ERASED));
+    const found = texts.map((one) => decode(one)).filter(isReadable);
+    reached = page.at(-1)?.position ?? reached;
+    pages += 1;
+    if (found.length > 0 || pages % PAGES_A_STEP === 0) yield { reached, found };
+  }
+  yield { reached, found: [] };
+};
 
 export const createErasures = (
   store: EventStore,
-  keys: Pick<KeyStore, 'erase' | 'checkpoint' | 'saveCheckpoint'>,
+  keys: Pick<KeyStore, 'read' | 'erase' | 'checkpoint' | 'saveCheckpoint'>,
+  note?: NoteErasure,
 ) => {
-  /** Of a payment, also one that was carried out before; whether it has one. Throws what the store of keys throws. */
-  const carryOut = async (events: readonly Pick<RecordedEvent, 'event'>[]): Promise<boolean> => {
-    const erased = events.findLast(({ event }) => event.type === ERASED)?.event;
-    if (erased?.type !== ERASED) return false;
-    await keys.erase(erased.data.keys);
-    return true;
+  /** Of these events; whether there is one. Throws what the store of keys and the ledger throw. */
+  const carryOut = async (events: readonly RecordedEvent[]): Promise<boolean> => {
+    const erasures = erasuresIn(events);
+    for (const erasure of erasures) {
+      const found = await keys.read(erasure.keys);
+      // Its line came before.
+      if (erasure.keys.every((key) => found.get(key) === 'erased')) continue;
+      await note?.(erasure);
+      await keys.erase(erasure.keys);
+    }
+    return erasures.length > 0;
   };
 
-  /** Those of the log since the last call. Throws what the stores throw. */
+  /** Those of the log since the last call, in a thread where the store has one. Throws as `carryOut`, and what the log throws. */
   const repeat = async (signal: AbortSignal): Promise<void> => {
     const end = await store.end();
     const saved = await keys.checkpoint();
-    // A new store of keys has none of an earlier event, and another log than the saved one is read whole.
-    const isOfLog = saved !== undefined && saved !== '' && (await store.hashAt(saved)) !== null;
-    const after = saved === undefined ? end : isOfLog ? saved : null;
-    for await (const { page } of logPages(store.stored, after, end, signal))
-      for (const event of page
-        .filter(({ text }) => text.includes(ERASED))
-        .map((one) => decode(one)))
-        if (isReadable(event)) await carryOut([event]);
-    const reached = end ?? '';
-    if (!signal.aborted && reached !== saved) await keys.saveCheckpoint(reached);
+    // A new store of keys has none of an earlier event.
+    if (saved === undefined) return keys.saveCheckpoint(end ?? '');
+    if (end === null || end === saved) return;
+    // Another log than the saved one is read whole.
+    const isOfLog = saved !== '' && (await store.hashAt(saved)) !== null;
+    const range = { after: isOfLog ? saved : null, end };
+    for await (const step of scanLog(store, findErasures, range, { signal, calls: {} })) {
+      await carryOut(step.found);
+      await keys.saveCheckpoint(step.reached ?? '');
+    }
   };
   return { carryOut, repeat };
 };

@@ -1,16 +1,13 @@
 /** Erases texts of a person once an ended payment has not changed for as long as is set (gaps §19). */
+import { startBudget } from '../../shared/http/request-budget.ts';
 import type { PaymentReadModel } from '../../shared/payment/state.ts';
 import type { PaymentSearch } from '../../shared/read-models/port.ts';
 import * as backOff from '../../shared/runtime/back-off.ts';
 import { newOperationId } from '../../shared/runtime/ids.ts';
-import type { Logger } from '../../shared/runtime/log.ts';
-import type { ErasureDeps } from './routes.ts';
+import { APPEND_MS_MAX, type ErasureDeps } from './routes.ts';
 
-type RetentionDeps = Pick<ErasureDeps, 'erasable' | 'readModels' | 'erasures'> & {
-  /** Since a payment changed last. */
-  days: number;
-  logger: Pick<Logger, 'info' | 'warn'>;
-};
+/** `days`: since a payment changed last. */
+type RetentionDeps = Pick<ErasureDeps, 'commands' | 'readModels' | 'erasures'> & { days: number };
 
 const DAY_MS = 86_400_000;
 const EVERY_MS = 3_600_000;
@@ -25,17 +22,19 @@ const isDue = ({ personal, updatedAt }: PaymentReadModel, before: string): boole
 
 /** False where the rules refuse it, as of a payment that is held. Throws what the stores throw. */
 const eraseOne = async (
-  { erasable, erasures, days }: RetentionDeps,
+  { commands: { paymentLog, queues, nowMs }, erasures, days }: RetentionDeps,
   paymentId: string,
 ): Promise<boolean> => {
-  const id = newOperationId();
+  const operationId = newOperationId();
   const actor = 'retention';
-  const context = { actor, requestId: id, correlationId: id, causationId: id };
+  const ids = { requestId: operationId, correlationId: operationId, causationId: operationId };
   const ticket = `ERASE_AFTER_DAYS/${days}`;
   // Those who set the days have decided for each payment: no second one is asked.
   const about = { reason: 'RETENTION_ENDED', ticket, actor, approvers: 1 } as const;
-  const order = { kind: 'erase', ...about, atMs: erasable.nowMs(), holdDays: days } as const;
-  const executed = await erasable.execute(paymentId, order, context);
+  const command = { kind: 'erase', operationId, ...about, atMs: nowMs(), holdDays: days } as const;
+  const executed = await queues.run(paymentId, () =>
+    paymentLog.execute(paymentId, command, { actor, ...ids }, startBudget(APPEND_MS_MAX)),
+  );
   return executed.kind === 'done' && erasures.carryOut(executed.payment.events);
 };
 
@@ -43,13 +42,13 @@ export const watchRetention = (
   deps: RetentionDeps,
   startTimer: backOff.StartTimer = backOff.startBackgroundTimer,
 ): { stop(): void } => {
-  const { erasable, readModels, logger, days } = deps;
+  const { commands, readModels, days } = deps;
   let stopped = false;
   /** Where the next page begins; undefined: with the newest payment that can be due, an hour later. */
   let after: PaymentSearch['after'];
 
   const turn = async (): Promise<void> => {
-    const before = new Date(erasable.nowMs() - days * DAY_MS).toISOString();
+    const before = new Date(commands.nowMs() - days * DAY_MS).toISOString();
     const { documents, searchedTo } = await readModels.search({ to: before, after }, PAGE);
     after = searchedTo;
     let payments = 0;
@@ -60,12 +59,12 @@ export const watchRetention = (
       const isErased = await eraseOne(deps, paymentId).catch((error) => void failed.push(error));
       if (isErased) payments += 1;
     }
-    if (payments > 0) logger.info({ payments, days }, 'erased past their retention');
+    if (payments > 0) commands.logger.info({ payments, days }, 'erased past their retention');
     if (failed.length > 0) throw failed[0];
   };
 
   const round = async (): Promise<void> => {
-    await turn().catch((error) => logger.warn({ err: error }, NOT_ERASED));
+    await turn().catch((error) => commands.logger.warn({ err: error }, NOT_ERASED));
     if (!stopped)
       cancel = startTimer(() => void round(), after === undefined ? EVERY_MS : PAGES_APART_MS);
   };

@@ -6,6 +6,7 @@ import { onlyOf, type Principal } from '../../shared/http/auth/principal.ts';
 import { cursorOf, placeAfter } from '../../shared/http/cursor.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { contextOf, senderOf } from '../../shared/http/request.ts';
+import { type Budget, startBudget } from '../../shared/http/request-budget.ts';
 import {
   asJson,
   jsonBody,
@@ -16,7 +17,7 @@ import {
 } from '../../shared/http/route.ts';
 import type {} from '../../shared/http/server/app.ts';
 import type { EraseCommand, HoldCommand } from '../../shared/payment/commands.ts';
-import { APPROVAL_MS_MAX, type Refused } from '../../shared/payment/decide.ts';
+import { APPROVAL_MS_MAX, type Decision } from '../../shared/payment/decide.ts';
 import {
   type OpenText,
   openPersonal,
@@ -25,60 +26,66 @@ import {
 } from '../../shared/payment/state.ts';
 import type { ReadModelsReader } from '../../shared/read-models/port.ts';
 import type { Config } from '../../shared/runtime/config.ts';
+import { newOperationId } from '../../shared/runtime/ids.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import type { Queues } from '../../shared/runtime/scheduling.ts';
 import * as contract from './contract.ts';
 import type { Erasures } from './erasures.ts';
 
-type Order = Omit<EraseCommand, 'operationId'> | Omit<HoldCommand, 'operationId'>;
 type Loaded = { events: readonly RecordedPaymentEvent[]; state: PaymentState };
-
-/** Each call throws what the event store throws. */
-export type ErasablePayments = {
-  nowMs(): number;
-  /** As the log has it. */
-  load(paymentId: string): Promise<Pick<Loaded, 'state'> | undefined>;
-  /** Decides and appends, in the payment's turn. */
-  execute(
-    paymentId: string,
-    order: Order,
-    context: EventContext,
-  ): Promise<{ kind: 'done'; payment: Loaded } | Refused>;
-};
+type Executed = { kind: 'done'; payment: Loaded } | Exclude<Decision, { kind: 'events' }>;
 
 export type ErasureDeps = {
-  erasable: ErasablePayments;
+  /** The command API's way to decide and append. */
+  commands: {
+    paymentLog: {
+      load(paymentId: string, from: 'store'): Promise<Loaded | undefined>;
+      execute(
+        ...given: [string, EraseCommand | HoldCommand, EventContext, Budget]
+      ): Promise<Executed>;
+    };
+    queues: Pick<Queues, 'run'>;
+    nowMs(): number;
+    logger: Logger;
+  };
   openText: OpenText;
-  /** Resolves once the access is durable. */
   record(request: FastifyRequest, access: { action: 'PEOPLE' }): Promise<void>;
   readModels: Pick<ReadModelsReader, 'search'>;
   erasures: Pick<Erasures, 'carryOut'>;
   config: Pick<Config, 'erasure'>;
-  logger: Pick<Logger, 'error'>;
 };
 
-const NOT_YET = 'the erasure is recorded, and its keys are erased within an hour: repeat it sooner';
+type Order = Omit<EraseCommand, 'operationId'> | Omit<HoldCommand, 'operationId'>;
+
+const NOT_YET = 'the erasure is recorded, and its keys are erased within minutes: repeat it sooner';
+export const APPEND_MS_MAX = 10_000;
 
 const execute = async (
-  { erasable, erasures, logger }: ErasureDeps,
+  { commands, erasures }: Pick<ErasureDeps, 'commands' | 'erasures'>,
   { principal, paymentId }: { principal: Principal; paymentId: string },
   reply: FastifyReply,
   order: Order,
 ): Promise<FastifyReply> => {
+  const { paymentLog, queues } = commands;
   const only = onlyOf(principal);
-  const known = await erasable.load(paymentId);
+  const known = await paymentLog.load(paymentId, 'store');
   if (known === undefined || (only ?? known.state.merchantId) !== known.state.merchantId)
     return reject(reply, 'PAYMENT_NOT_FOUND');
   reply.request.paymentId = paymentId;
+  const command = { ...order, operationId: newOperationId() };
   const context = contextOf(senderOf(principal, reply));
-  const executed = await erasable.execute(paymentId, order, context);
+  const executed = await queues.run(paymentId, () =>
+    paymentLog.execute(paymentId, command, context, startBudget(APPEND_MS_MAX)),
+  );
   if (executed.kind === 'refused') return reject(reply, executed.code, executed.details);
+  if (executed.kind !== 'done') throw new Error(`an erasure cannot be ${executed.kind}`);
   const { events, state } = executed.payment;
   const { requested, heldBy } = state.erasure;
   const { erasedAt } = state.personal;
   try {
     await erasures.carryOut(events);
   } catch (error) {
-    logger.error({ paymentId, err: error }, 'the keys of an erased payment stay for now');
+    commands.logger.error({ paymentId, err: error }, 'the keys of an erased payment stay for now');
     return reject(reply, 'SERVICE_UNAVAILABLE', [NOT_YET], RETRY_LATER);
   }
   const isOpen = order.kind === 'erase' && erasedAt === undefined && requested !== undefined;
@@ -134,7 +141,7 @@ export const ERASURE_ROUTES = {
     },
     handle: (deps, input, reply) => {
       const { actor } = input.principal;
-      const about = { actor, atMs: deps.erasable.nowMs(), ...deps.config.erasure };
+      const about = { actor, atMs: deps.commands.nowMs(), ...deps.config.erasure };
       return execute(deps, input, reply, { kind: 'erase', ...input.content, ...about });
     },
   }),

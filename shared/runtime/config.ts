@@ -162,6 +162,8 @@ export const configOf = (mode: Mode, parsed: ParsedSettings, files: SettingsFile
       /** 1: one person may erase. */
       approvers: parsed.ERASURE_APPROVERS,
     },
+    /** Absolute; undefined: erasures are in the log alone. */
+    erasureLedger: parsed.ERASURE_LEDGER && settingsPath(parsed.ERASURE_LEDGER),
     /** Since a payment changed last; 0: nothing is erased by itself. */
     retentionDays: parsed.ERASE_AFTER_DAYS,
     traces: tracesOf(parsed),

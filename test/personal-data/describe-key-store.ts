@@ -2,7 +2,7 @@
 import type { KeyObject } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openBox, sealBox } from '../../personal-data/box.ts';
-import { MasterKeyRefused, openKeyStore } from '../../personal-data/open.ts';
+import { openKeyStore, PersonalDataRefused } from '../../personal-data/open.ts';
 import type { KeyStore, PersonalKey } from '../../personal-data/port.ts';
 import { type Driver, describeDriver } from '../support/describe-driver.ts';
 
@@ -161,16 +161,17 @@ export const describeKeyStore = (driver: KeyStoreDriver): void =>
     test('a start with another master key is refused, in a line that names the setting', async () => {
       await keys.take(WAIT_MS);
       const refused = open(NEXT_KEK);
-      await expect(refused).rejects.toThrow(MasterKeyRefused);
+      await expect(refused).rejects.toThrow(PersonalDataRefused);
       await expect(refused).rejects.toThrow(/^PERSONAL_DATA_KEK: [^\n]+$/);
       await (await open(NEXT_KEK, KEK)).rewrap('');
-      await expect(open()).rejects.toThrow(MasterKeyRefused);
+      await expect(open()).rejects.toThrow(PersonalDataRefused);
     });
 
     test('of a rotation that was broken off, neither master key is enough', async () => {
       await keys.take(WAIT_MS);
       await (await open(NEXT_KEK, KEK)).rewrap('');
-      for (const kek of [KEK, NEXT_KEK]) await expect(open(kek)).rejects.toThrow(MasterKeyRefused);
+      for (const kek of [KEK, NEXT_KEK])
+        await expect(open(kek)).rejects.toThrow(PersonalDataRefused);
       expect(await rewrapAll(await open(NEXT_KEK, KEK))).toMatchObject({ unreadable: 0 });
       await open(NEXT_KEK);
     });

@@ -1,20 +1,12 @@
-/** gaps §19: a store of keys that is older than the log, and one that has lost a key. */
-import { cpSync, readFileSync, rmSync } from 'node:fs';
+/** gaps §19: a store of keys that has lost a key. */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, expect, test } from '@jest/globals';
 import { KEYS_FILE } from '../../personal-data/open.ts';
-import { runCli } from '../support/cli.ts';
-import { openInProcess, SECRET, signToken } from '../support/service-in-process.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { openInProcess, signToken } from '../support/service-in-process.ts';
 
-const backups = temporaryFolder();
-const copyOf = join(backups.path, 'keys');
 const service = await openInProcess({ ERASURE_HOLD_DAYS: '0', ERASURE_APPROVERS: '1' });
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  backups.remove();
-});
+afterAll(() => service[Symbol.asyncDispose]());
 
 const ask = async (method: string, path: string, scope: string, body?: object) => {
   const token = await signToken({ merchant_id: '*', sub: 'jane', scope });
@@ -25,30 +17,6 @@ const erase = (id: string) =>
     reason: 'STORED_BY_MISTAKE',
     ticket: 'DPO-1',
   });
-const rowsIn = (folder: string) => {
-  using db = new DatabaseSync(join(folder, KEYS_FILE), { readOnly: true });
-  return db.prepare('SELECT id, wrapped FROM personal_key').all();
-};
-
-test('a copy of the keys from before an erasure brings none back: it is carried out again before a request', async () => {
-  const id = (await service.create({ captureNow: true })).json.paymentId;
-  const env = { DATA_DIR: service.dataDir, JWT_SECRET: SECRET };
-  expect(await runCli(['backup', '--keys', copyOf], env)).toMatchObject({ code: 0 });
-  const wrapped = new Map(rowsIn(copyOf).map((row) => [row.id, row.wrapped as Uint8Array]));
-  expect(await erase(id)).toMatchObject({ status: 200 });
-  await service.restart((folder) => {
-    for (const end of ['', '-wal', '-shm']) rmSync(join(folder, KEYS_FILE + end), { force: true });
-    cpSync(join(copyOf, KEYS_FILE), join(folder, KEYS_FILE));
-  });
-  const [erased, ...others] = rowsIn(service.dataDir).filter((row) => row.wrapped === null);
-  expect(others).toEqual([]);
-  const copy = Buffer.from(wrapped.get(erased?.id as string) as Uint8Array);
-  expect(copy).toHaveLength(60);
-  await service.restart((folder) => {
-    expect(readFileSync(join(folder, KEYS_FILE)).includes(copy)).toBe(false);
-  });
-  expect((await service.get(id)).text).toContain('"holderName":"ERASED"');
-});
 
 test('a key that is gone without an erasure is told, and its payment goes on', async () => {
   const id = (await service.create({ captureNow: true })).json.paymentId;

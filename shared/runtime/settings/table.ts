@@ -254,6 +254,7 @@ export const settings = {
   PERSONAL_DATA_PREVIOUS_KEK: secret(z.string()),
   ERASURE_HOLD_DAYS: setting('180', wholeNumber(0, 36_500, 'days')),
   ERASURE_APPROVERS: setting('2', wholeNumber(1, 2)),
+  ERASURE_LEDGER: optional(file),
   ERASE_AFTER_DAYS: setting('0', wholeNumber(0, 36_500, 'days')),
   WEBHOOK_ALLOWED_NETWORKS: optional(
     listOf(isNetwork, 'must be a comma list of networks such as 10.0.0.0/8'),
