@@ -2,7 +2,7 @@
 import { breakAt, hashOf } from '../shared/event-store/chain.ts';
 import { decode } from '../shared/event-store/codec.ts';
 import type { Position, StoredForm } from '../shared/event-store/port.ts';
-import { isAcknowledgementStream } from '../shared/payment/audit-events.ts';
+import { ACKNOWLEDGEMENT_STREAMS } from '../shared/payment/audit-events.ts';
 import type { AuditBreak } from './contract.ts';
 
 export type LogBreak = AuditBreak;
@@ -89,7 +89,7 @@ export const meetBreaks = <B extends LogBreak = LogBreak>() => {
       if (met.kept.length < KEPT_MAX) met.kept.push(broken);
     },
     pass: (form: Omit<StoredForm, 'id'>): void => {
-      if (!isAcknowledgementStream(form.stream)) return;
+      if (!form.stream.startsWith(ACKNOWLEDGEMENT_STREAMS)) return;
       const recorded = decode(form);
       if ('unreadable' in recorded || recorded.event.type !== 'LogBreakAcknowledged') return;
       const { time, context, event } = recorded;

@@ -18,7 +18,7 @@ import {
 } from '../shared/http/route.ts';
 import { inTurn, whenGone } from '../shared/http/server/shares.ts';
 import { accepts, EVENT_STREAM, NDJSON, serverSent } from '../shared/http/server/streams.ts';
-import { acknowledgementStreamOf } from '../shared/payment/audit-events.ts';
+import { ACKNOWLEDGEMENT_STREAMS } from '../shared/payment/audit-events.ts';
 import { isSealEvent } from '../shared/payment/events.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import { newUlid } from '../shared/runtime/ids.ts';
@@ -204,8 +204,7 @@ export const LOG_ROUTES = {
       const { stream, revision, reason, digest, note } = content;
       const data = { stream, revision, reason, ...(digest !== undefined && { digest }), note };
       const event = { type: 'LogBreakAcknowledged', data } as const;
-      // In a stream of its own, so that no foreign event is in its way.
-      const own = acknowledgementStreamOf(newUlid());
+      const own = `${ACKNOWLEDGEMENT_STREAMS}${newUlid()}`;
       const [stored] = await appendControl(store, own, NO_EVENTS, [event], context);
       const acknowledgedAt = stored?.time;
       const { actor } = principal;

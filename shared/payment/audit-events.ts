@@ -69,14 +69,9 @@ export type AccessEvent = Extract<AuditLogEvent, { type: 'AuditAccessed' }>;
 /** Accesses go to a stream under the process's own ULID; streams that all read have fixed names. */
 export const auditStreamOf = (id: string): string => `audit-${id}`;
 
-export const ATTENTION_STREAM = auditStreamOf('attention');
-export const PROVIDER_AHEAD_STREAM = auditStreamOf('provider-ahead');
-export const SECRET_CHANGES_STREAM = auditStreamOf('idempotency-secret');
+export const ATTENTION_STREAM = 'audit-attention';
+export const PROVIDER_AHEAD_STREAM = 'audit-provider-ahead';
+export const SECRET_CHANGES_STREAM = 'audit-idempotency-secret';
 
-const ACKNOWLEDGEMENTS = auditStreamOf('log-break-');
-
-/** `id` is a new ULID, so that no other event is in its way. */
-export const acknowledgementStreamOf = (id: string): string => `${ACKNOWLEDGEMENTS}${id}`;
-
-export const isAcknowledgementStream = (stream: string): boolean =>
-  stream.startsWith(ACKNOWLEDGEMENTS);
+/** Before a new ULID, so that no other event is in its way. */
+export const ACKNOWLEDGEMENT_STREAMS = 'audit-log-break-';

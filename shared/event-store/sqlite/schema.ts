@@ -13,7 +13,7 @@ const appendOnly = (table: string): string =>
 export const SCHEMA_VERSION = 1;
 
 // Payment ids can be random: only the small index of names then grows at random places.
-const SCHEMA = `
+const TABLES = `
   CREATE TABLE streams (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
   CREATE TABLE events (
     position INTEGER PRIMARY KEY,
@@ -26,7 +26,6 @@ const SCHEMA = `
     UNIQUE (stream_id, revision)
   ) STRICT;
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-  ${appendOnly('streams')} ${appendOnly('events')} ${appendOnly('meta')}
   PRAGMA user_version = ${SCHEMA_VERSION};`;
 
 /** Throws for a file of a newer version: its additions would be lost or misread. */
@@ -36,5 +35,6 @@ export function createSchema(database: DatabaseSync): void {
     throw new Error(
       `written by a newer version of this service (schema ${version}, known is ${SCHEMA_VERSION})`,
     );
-  if (version === 0) database.exec(`BEGIN EXCLUSIVE; ${SCHEMA} COMMIT`);
+  const triggers = ['streams', 'events', 'meta'].map(appendOnly).join('');
+  if (version === 0) database.exec(`BEGIN EXCLUSIVE; ${TABLES} ${triggers} COMMIT`);
 }
