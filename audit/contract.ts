@@ -144,6 +144,16 @@ const AuditSeals = named('AuditSeals', {
   trustedKeyId: z.string().optional(),
 });
 
+const AuditKeys = named('AuditKeys', {
+  opens: z.int(),
+  erased: z.int(),
+  missing: z.int().describe('Gone, and no event erased it.'),
+  alive: z.int().describe('Still stored after its erasure.'),
+  unreadable: z.int().describe('Changed, or its master key is not set.'),
+  refused: z.int().describe('Another key, or a box that was changed or moved.'),
+  named: z.array(AuditBreak).describe('The first 100 that neither open nor were erased.'),
+});
+
 /** `guarantee`: one chain over the whole log, one up to the last seal, or one within each stream. */
 export const AuditVerification = named('AuditVerification', {
   ok: z.boolean(),
@@ -156,6 +166,7 @@ export const AuditVerification = named('AuditVerification', {
   paymentId: z.string().optional(),
   merchantId: z.string().optional(),
   events: z.int(),
+  erased: z.int().optional().describe('Payments whose texts of a person were erased.'),
   head: z.object({ ...place, hash, logHash: hash.optional() }).nullable(),
   /** The first break that no operator has acknowledged. */
   broken,
@@ -179,6 +190,9 @@ export const AuditVerification = named('AuditVerification', {
   keptHead: AuditKeptHead.optional(),
   /** Present when the whole log was verified and its store can be sealed. */
   sealed: AuditSeals.optional(),
+  keys: AuditKeys.optional().describe(
+    'Of each box, and not `ok` if it names one; left out where the log is BROKEN.',
+  ),
 });
 export type AuditVerification = z.infer<typeof AuditVerification>;
 

@@ -74,6 +74,8 @@ const verify = async (
 
 const route = routeWith<AuditDeps>();
 
+const NO_KEYS = 'keys needs a store of keys and a token of all merchants';
+
 const signatureIn = async (
   { store, sealingKey }: AuditDeps,
   manifest: Manifest,
@@ -142,6 +144,10 @@ export const AUDIT_LOG_ROUTES = {
     request: { query: VerifyParameters },
     responses: okJson(AuditVerification, asEvents),
     handle: async (deps, { principal, query }, reply) => {
+      const only = onlyOf(principal);
+      const keys = query.keys && deps.verifyKeys;
+      if (query.keys && (keys === undefined || only !== undefined))
+        return reject(reply, 'INVALID_REQUEST', [NO_KEYS]);
       let known: KeptHead | undefined;
       try {
         known = await keptHeadIn(deps, query);
@@ -149,7 +155,7 @@ export const AUDIT_LOG_ROUTES = {
         return rejectPlace(reply, error, `position ${NO_EVENTS_POSITION}`);
       }
       await deps.record(reply.request, { action: 'VERIFY_LOG' });
-      const scope = { only: onlyOf(principal), known };
+      const scope = { only, known, keys };
       return (await inTurn('verifications', reply, () => verify(deps, scope, reply))) ?? reply;
     },
   }),

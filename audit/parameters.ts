@@ -126,6 +126,9 @@ const manifestIn = (text: string): unknown =>
   orElse(undefined, () => JSON.parse(Buffer.from(text, 'base64url').toString()));
 
 export const VerifyParameters = parameters({
+  keys: oneOf(['true'])
+    .optional()
+    .describe('Compare the boxes of the log with the store of keys; for a token of all merchants.'),
   manifest: parameterText()
     .transform(manifestIn)
     .refine((read) => manifestShape.safeParse(read).success, 'must be a manifest in base64url')

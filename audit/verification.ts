@@ -98,6 +98,8 @@ export type VerifiedScope = {
   /** The one merchant whose events are verified; undefined: all. */
   only?: string | undefined;
   known?: KeptHead | undefined;
+  /** Looks at each box of the log, after its events. */
+  keys?: AuditDeps['verifyKeys'];
   signal: AbortSignal;
 };
 
@@ -155,7 +157,7 @@ type VerifyDeps = RemovedDeps & Pick<AuditDeps, 'sealingKey' | 'keptHeads' | 'no
 /** Verifies the log up to its end at the call; undefined once `signal` aborts. Throws StoreUnavailable. */
 export async function* verifyLog(
   deps: VerifyDeps,
-  { only, known, signal }: VerifiedScope,
+  { only, known, keys: verifyKeys, signal }: VerifiedScope,
 ): AsyncGenerator<LogProgress, AuditVerification | undefined> {
   const { store, sealingKey: publicKey } = deps;
   const isWhole = only === undefined;
@@ -168,7 +170,7 @@ export async function* verifyLog(
   const given = { calls: { getAny: deps.readModels.getAny }, signal };
   const walked = yield* scanLog(store, verifyWithHead, args, given);
   if (walked === undefined) return undefined;
-  const { events, last, breaks: met, keptHead: found, seals: sealed } = walked;
+  const { events, erased, last, breaks: met, keptHead: found, seals: sealed } = walked;
   const removed = await removedFor(deps, only, judgeBreaks(met, inFile).count > 0, signal);
   // Nothing is known of a look that was broken off.
   if (signal.aborted) return undefined;
@@ -177,20 +179,25 @@ export async function* verifyLog(
   if (isWhole) await tellOf(deps, breaks, events, found);
   const isComparable = breaks.count > 0 || found?.notComparable === undefined;
   const finding = isComparable ? findingOf(breaks) : 'NOT_COMPARABLE';
+  // A break is named first: it may hide a box.
+  const keys = verifyKeys && finding !== 'BROKEN' ? await verifyKeys(signal) : undefined;
+  if (signal.aborted) return undefined;
   const guarantee = isWhole ? store.stored.guarantee : 'stream';
   return {
-    ok: finding === 'INTACT',
+    ok: finding === 'INTACT' && !keys?.named.length,
     finding,
     // Where the store keeps no chain over the log, its seals cover it as far as they reach.
     guarantee: guarantee === 'stream' && sealed.seals > 0 ? 'sealed' : guarantee,
     merchantId: only,
     events,
+    ...(erased > 0 && { erased }),
     head: headOf(last),
     broken: breaks.named[0],
     breaks,
     missingPayments: removed.missing,
     keptHead: found,
     sealed: isWhole ? sealed : undefined,
+    keys,
   };
 }
 

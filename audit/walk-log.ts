@@ -58,6 +58,8 @@ export type LogProgress = { verified: number; of: number; estimated: boolean };
 /** `events` and `last` are those without a break. */
 export type LogWalked = {
   events: number;
+  /** Payments whose texts of a person were erased. */
+  erased: number;
   last: StoredForm | undefined;
   breaks: BreaksMet;
   seals: SealsFound;
@@ -72,10 +74,10 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
   const checks: LogCheck[] = beside === undefined ? [seals] : [seals, beside];
   const linked = logHashes();
   const { met: breaks, note, pass } = meetBreaks();
-  let [events, read, pages] = [0, 0, 0];
+  let [events, erased, read, pages] = [0, 0, 0, 0];
   let last: StoredForm | undefined;
 
-  const walked = (): LogWalked => ({ events, last, breaks, seals: seals.found() });
+  const walked = (): LogWalked => ({ events, erased, last, breaks, seals: seals.found() });
 
   const reasonFor = async (form: StoredForm): Promise<string | undefined> => {
     const named = jsonFieldsOf(form.text);
@@ -83,6 +85,7 @@ export async function* walkLog(walk: LogWalk): AsyncGenerator<LogProgress, LogWa
     // A broken chain makes the sums worthless, of this event and of those after it.
     const event = inChain === undefined ? decode(form, named) : unreadableAt(form, inChain);
     const inSums = await sums(event);
+    if (isReadable(event) && event.event.type === 'PaymentPersonalDataErased') erased += 1;
     let reason = inChain ?? inSums;
     // Seals and kept heads need every event's place, also of one that does not fit.
     for (const check of checks) {

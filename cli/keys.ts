@@ -1,5 +1,5 @@
 /** `payments keys`: the public part of the key that seals the log, and its change. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { KeyPlace } from '../audit/seals/key.ts';
@@ -13,7 +13,7 @@ import { reasonOf } from '../shared/runtime/error-text.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { type Format, formatOption, verb } from './options.ts';
 import { CommandFailed, count, countOf, note, print, printJson } from './output.ts';
-import { keyPlaceIn, readPublicKey, readSettings, requireReadable } from './settings.ts';
+import { keyPlaceIn, readPublicKey, readSettings, secretIn } from './settings.ts';
 import { EVENTS, lockFolder } from './stopped-folder.ts';
 
 type Options = { data?: string; format: Format };
@@ -89,11 +89,10 @@ export const withKeys = async <T>(
 ): Promise<T> => {
   const { mongoUrl: url, personalData, dataDir } = readSettings();
   const fileOf = (name: string): string => join(data ?? dataDir, name);
-  const [mongoUrl, secret] = [data === undefined ? url : undefined, fileOf(MASTER_KEY_FILE)];
-  requireReadable(secret);
+  const mongoUrl = data === undefined ? url : undefined;
   if (mongoUrl === undefined && !existsSync(fileOf(KEYS_FILE)))
     throw new CommandFailed(`${fileOf(KEYS_FILE)} does not exist: the first start makes it`);
-  const ownKek = existsSync(secret) ? readFileSync(secret, 'utf8').trim() : undefined;
+  const ownKek = secretIn(fileOf(MASTER_KEY_FILE));
   const config = { mongoUrl, personalData };
   const keys = await openKeyStore({ config, fileOf, ownKek, takes: false });
   return use(keys).finally(keys.close);

@@ -38,6 +38,12 @@ export const requireReadable = (path: string): void => {
   }
 };
 
+/** Undefined where there is no such file. Throws CommandFailed as requireReadable. */
+export const secretIn = (file: string): string | undefined => {
+  requireReadable(file);
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
+};
+
 const localSigner = async (dataDir: string): Promise<Signer> => {
   try {
     makeDataDir(dataDir);

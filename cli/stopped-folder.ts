@@ -16,6 +16,10 @@ import {
 } from '../command-api/back-office/reconcile/reconcile.ts';
 import { RECONCILE_ROUTES } from '../command-api/back-office/reconcile/routes.ts';
 import { openOuterProvider } from '../command-api/open-provider.ts';
+import { masterKeysOf } from '../personal-data/master-key.ts';
+import { KEYS_FILE, MASTER_KEY_FILE } from '../personal-data/open.ts';
+import { readKeys } from '../personal-data/sqlite/keys.ts';
+import { verifyKeysOf } from '../personal-data/verify-keys.ts';
 import type { Provider } from '../providers/port.ts';
 import { readLedger } from '../providers/simulator/ledger.ts';
 import { ledgerPageOf } from '../providers/simulator/simulator.ts';
@@ -41,7 +45,7 @@ import {
 import { LogMisfit } from '../shared/subscription/errors.ts';
 import type { Client } from './client.ts';
 import { CommandFailed, note } from './output.ts';
-import { keyPlaceIn, readSettings, requireReadable } from './settings.ts';
+import { keyPlaceIn, readSettings, requireReadable, secretIn } from './settings.ts';
 
 const WAITING_PAGES = '-wal';
 
@@ -164,6 +168,14 @@ const noReadModels = {
   parked: notSearched,
 };
 
+/** Without the master key each key is unreadable. */
+const verifyKeysIn = (folder: string, store: EventStore) => (signal: AbortSignal) => {
+  const { kek = secretIn(join(folder, MASTER_KEY_FILE)) ?? '', previousKek } =
+    readSettings().personalData;
+  const keys = readKeys(fileIn(folder, KEYS_FILE, ''), masterKeysOf(kek, previousKek));
+  return verifyKeysOf(store, keys)(signal);
+};
+
 const appOver = (folder: string, store: EventStore, merchant: string, sealingKey?: string) => {
   const { log } = createLogger({ level: 'silent', destination: 'stdout' });
   const app = buildApp({ log, metrics: createMetrics(), maxInFlight: 10 });
@@ -173,6 +185,7 @@ const appOver = (folder: string, store: EventStore, merchant: string, sealingKey
     ...audited,
     operationsMax: readSettings().maxOperationsPerPayment,
     openText: async () => ({ sealed: true }),
+    verifyKeys: existsSync(join(folder, KEYS_FILE)) ? verifyKeysIn(folder, store) : undefined,
     sealingKey,
   });
   // Unsigned: anyone can make a folder.

@@ -31,7 +31,7 @@ import { AS_STREAM, streamResult } from './streams.ts';
 
 type Options = Given<
   'acknowledge' | 'note' | 'file' | 'manifest' | 'key' | 'merchant' | 'data',
-  'all' | 'readModels'
+  'all' | 'readModels' | 'keys'
 >;
 
 /** Of a log by the service, or of an export; each leaves out what the other has. */
@@ -85,8 +85,18 @@ const notChecked = ({ breaks }: Verification): string => {
   return parts.length === 0 ? '' : `: ${parts.join(', ')}`;
 };
 
-const firstLine = (word: keyof typeof WORDS, whole: Verification): string =>
-  `${WORDS[word]}  ${count(whole.events, 'event')}, ${headText(whole.head)}${notChecked(whole)}`;
+const firstLine = (word: keyof typeof WORDS, whole: Verification): string => {
+  const erased = whole.erased === undefined ? '' : `, ${count(whole.erased, 'payment')} erased`;
+  return `${WORDS[word]}  ${count(whole.events, 'event')}, ${headText(whole.head)}${erased}${notChecked(whole)}`;
+};
+
+/** Throws CommandFailed with exit code 3 where a key is not as the log says. */
+const showKeys = ({ named, ...found }: NonNullable<AuditVerification['keys']>, format: Format) => {
+  const said = Object.entries(found).map(([finding, boxes]) => `${finding} ${countOf(boxes)}`);
+  if (format !== 'json') print(`boxes  ${said.join(', ')}`, ...named.map(placeText));
+  if (named.length > 0)
+    throw new CommandFailed(`keys of personal data are not as the log says (docs/privacy.md)`, 3);
+};
 
 /** Throws CommandFailed with exit code 3 where there is a break. */
 const show = (verification: Verification, { format, key }: Options, misfit?: string): void => {
@@ -94,7 +104,8 @@ const show = (verification: Verification, { format, key }: Options, misfit?: str
   const found = verification.finding ?? findingOf(breaks ?? { count: 0 });
   const finding = misfit === undefined ? found : 'BROKEN';
   const isPretty = format !== 'json';
-  if (!isPretty) printJson({ ...verification, ok: finding === 'INTACT', finding });
+  const ok = finding === 'INTACT' && verification.ok;
+  if (!isPretty) printJson({ ...verification, ok, finding });
   if (broken !== undefined) {
     if (isPretty) print(firstLine(finding === 'INCOMPLETE' ? finding : 'BROKEN', verification));
     if (isPretty && breaks !== undefined) printBreaks(breaks);
@@ -129,9 +140,10 @@ const manifestIn = (file: string): string => {
   return Buffer.from(JSON.stringify(manifest)).toString('base64url');
 };
 
-const verifyLog = async ({ get }: Client, { manifest }: Options): Promise<AuditVerification> => {
+const verifyLog = async ({ get }: Client, { manifest, keys }: Options) => {
   const kept = manifest === undefined ? {} : { manifest: manifestIn(manifest) };
-  return streamResult(get(auditPath('/audit/v1/verify', kept), AS_STREAM), {
+  const path = auditPath('/audit/v1/verify', { ...kept, keys });
+  return streamResult<AuditVerification>(get(path, AS_STREAM), {
     what: 'verify',
     lost: 'the connection was lost before the result; start the verification again',
     progressOf: (text) => {
@@ -193,8 +205,8 @@ const verifyExport = async (file: string, { manifest, key }: Options) => {
 };
 
 const verify = async (paymentId: string | undefined, given: Options, command: Command) => {
-  const isOfLog = given.data !== undefined || given.acknowledge !== undefined;
-  const options: Options = isOfLog && paymentId === undefined ? { ...given, all: true } : given;
+  const isOfLog = (given.data ?? given.acknowledge) !== undefined && paymentId === undefined;
+  const options: Options = isOfLog || given.keys ? { ...given, all: true } : given;
   refusePassedOver(paymentId, options, command);
   if (options.readModels) return compareReadModels(options.format);
   const { acknowledge, note: why = '', file } = options;
@@ -205,7 +217,9 @@ const verify = async (paymentId: string | undefined, given: Options, command: Co
   const verification = options.all
     ? verifyLog(client, options)
     : jsonOf<AuditVerification>(client.get(paymentPath(paymentId ?? '', 'verify')));
-  show(await verification, options, client.misfit);
+  const verified = await verification;
+  show(verified, options, client.misfit);
+  if (verified.keys !== undefined) showKeys(verified.keys, options.format);
   if (options.all && options.manifest === undefined && options.format === 'pretty') {
     note(
       'The chain cannot show a cut end. Compare with a kept head: payments verify --all --manifest <file>',
@@ -219,6 +233,7 @@ export const verifyCommand = (): Command =>
     'verify',
     'payments verify --all',
     'payments verify --file march.jsonl --key sealing-key.public.pem',
+    'payments verify --keys',
     'payments verify --read-models',
     'payments verify --data ./data',
     'payments verify --acknowledge payment-other@0 --note "TICKET-17: written by a test client"',
@@ -226,6 +241,7 @@ export const verifyCommand = (): Command =>
     .description('Verifies one payment, the whole log, the read models, or an export.')
     .argument('[paymentId]', 'one payment')
     .option('--all', 'every event of the log')
+    .option('--keys', 'with --all: whether each box of personal data opens, or was erased')
     .option('--read-models', 'every document that GET and lists are served from, against the log')
     .option('--file <file>', 'an export, with its manifest next to it; no service is needed')
     .option(

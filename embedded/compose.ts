@@ -9,6 +9,7 @@ import { registerConsole } from '../console/routes.ts';
 import { openErasureLedger } from '../personal-data/erasure/ledger.ts';
 import { KEYS_FILE, openKeyStore } from '../personal-data/open.ts';
 import { createOpener } from '../personal-data/opener.ts';
+import { verifyKeysOf } from '../personal-data/verify-keys.ts';
 import { trackFreshness } from '../projector/freshness.ts';
 import { openProjectorSide } from '../projector/open.ts';
 import type { Provider } from '../providers/port.ts';
@@ -150,6 +151,7 @@ const registerApis = async (app: FastifyInstance, sides: Sides): Promise<void> =
     operationsMax: config.maxOperationsPerPayment,
     providers: config.provider.names,
     noteVerification: verification.noteVerification,
+    verifyKeys: verifyKeysOf(store, sides.keys),
     sealingKey: sealer.publicKey,
     keptHeads: sealer.keptHeads,
   });

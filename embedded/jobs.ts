@@ -12,6 +12,7 @@ import {
 
 const LOG_JOBS = {
   verifyWithHead: async () => (await import('../audit/verification.ts')).verifyWithHead,
+  checkKeys: async () => (await import('../personal-data/verify-keys.ts')).checkKeys,
   exportLog: async () => (await import('../audit/log.ts')).exportLog,
   readLogPage: async () => (await import('../audit/log.ts')).readLogPage,
   pastEvents: async () => (await import('../audit/log.ts')).pastEvents,

@@ -4,6 +4,7 @@ import { registerAuditApi } from '../audit/routes.ts';
 import { registerConsole } from '../console/routes.ts';
 import { PersonalDataRefused, openKeyStore } from '../personal-data/open.ts';
 import { createOpener } from '../personal-data/opener.ts';
+import { verifyKeysOf } from '../personal-data/verify-keys.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openEventStore } from '../shared/event-store/open.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
@@ -54,6 +55,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     readModels,
     operationsMax: config.maxOperationsPerPayment,
     noteVerification: noteVerifications(notes),
+    verifyKeys: verifyKeysOf(store, keys),
   });
   registerConsole(app, config.tokens.merchantClaims);
   registerHealth(app, {

@@ -9,6 +9,15 @@ import type { KeysFile, KeysWriter } from './worker.ts';
 
 const MEMORY = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8 };
 
+/** `file`: its path, or its address where nothing may be changed. Throws SQLite's errors, as `read`. */
+export const readKeys = (file: string, masterKeys: MasterKeys) => {
+  const db = openKeysToRead(file);
+  const row = db.prepare('SELECT id, kek, wrapped FROM personal_key WHERE id = ?');
+  const read: StoredKeys['read'] = async (ids) =>
+    new Map(ids.map((id) => [id, foundKeyOf(masterKeys, row.get(id) as KeyRow | undefined)]));
+  return { db, read };
+};
+
 /** The file is made with mode 0600. Throws SQLite's errors, as each call. */
 export const sqliteKeys = async (
   workerData: KeysFile,
@@ -32,16 +41,14 @@ export const sqliteKeys = async (
     await thread.end();
     throw error;
   });
-  const db = openKeysToRead(file);
-  const row = db.prepare('SELECT id, kek, wrapped FROM personal_key WHERE id = ?');
+  const { db, read } = readKeys(file, masterKeys);
   const live = 'SELECT kek FROM personal_key WHERE wrapped IS NOT NULL ORDER BY id';
   const ends = [db.prepare(`${live} LIMIT 1`), db.prepare(`${live} DESC LIMIT 1`)];
   const checkpoint = db.prepare('SELECT text FROM checkpoint');
 
   return {
     make: (count) => call('make', count),
-    read: async (ids) =>
-      new Map(ids.map((id) => [id, foundKeyOf(masterKeys, row.get(id) as KeyRow | undefined)])),
+    read,
     erase: (ids) => call('erase', ids),
     rewrap: (after) => call('rewrap', after),
     ends: async () => ends.flatMap((end) => end.all()).map(({ kek }) => String(kek)),

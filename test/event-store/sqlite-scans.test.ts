@@ -5,6 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { exportTexts } from '../../audit/log.ts';
 import { verifyLog } from '../../audit/verification.ts';
 import { newThread } from '../../embedded/jobs.ts';
+import type { KeyStore } from '../../personal-data/port.ts';
+import { verifyKeysOf } from '../../personal-data/verify-keys.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import {
   openSqliteEventStore,
@@ -13,6 +15,7 @@ import {
 import { type JobThread, type NewThread, resultOf } from '../../shared/runtime/jobs.ts';
 import { untilBesideTheLoop } from '../support/beside-the-loop.ts';
 import { appendLives } from '../support/many-payments.ts';
+import { appendPayment, wholeLife } from '../support/payment-events.ts';
 import { noReadModels } from '../support/tampering.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -88,6 +91,32 @@ describe('scans of a SQLite log', () => {
       await thread.end();
       await failed;
       await scan();
+    }
+  });
+
+  test('a verification, or its look at keys, whose thread dies at any of its calls fails', async () => {
+    // No event and no document names the merchant of these: each makes a call.
+    await appendPayment(store, 'pay_of_none', wholeLife('pay_of_none').slice(4));
+    let [calls, fatal] = [0, 0];
+    const call = async <T>(result: T): Promise<T> => {
+      calls += 1;
+      if (calls === fatal) await thread.end();
+      return result;
+    };
+    const { signal } = new AbortController();
+    const readModels = { ...noReadModels, getAny: () => call(undefined) };
+    const read: KeyStore['read'] = (ids) => call(new Map(ids.map((id) => [id, 'missing'])));
+    const ofMerchant = () => resultOf(verifyLog({ store, readModels }, { only: 'm_1', signal }));
+    const scans = [ofMerchant, () => verifyKeysOf(store, { read })(signal)];
+    for (const scan of scans) {
+      [calls, fatal] = [0, 0];
+      await scan();
+      const all = calls;
+      expect(all).toBeGreaterThan(1);
+      for (fatal = 1; fatal <= all; fatal += 1) {
+        calls = 0;
+        await expect(scan()).rejects.toThrow(StoreUnavailable);
+      }
     }
   });
 

@@ -281,6 +281,12 @@ const DIFFERENCES: readonly Difference[] = [
     to: '',
     reason: 'Names, addresses and free texts can be erased (gaps §19).',
   },
+  {
+    names: /^docs\/openapi-audit\.json$/,
+    from: /^ {10}\{\n {12}"name": "keys",\n(?: {12}.*\n)* {10}\},\n|^ {6}"AuditKeys": \{\n(?: {8}.*\n)* {6}\},\n|^ {10}"erased": \{\n(?: {12}.*\n)* {10}\},\n|,\n {10}"keys": \{\n(?: {12}.*\n)* {10}\}/gm,
+    to: '',
+    reason: 'A verification counts erased payments, and can look at the keys (gaps §19).',
+  },
 ];
 
 const replaced = (differences: readonly Difference[], name: string, text: string): string =>

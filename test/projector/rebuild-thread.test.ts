@@ -15,7 +15,7 @@ import { streamOf } from '../../shared/payment/events.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import type { JobThread, NewThread } from '../../shared/runtime/jobs.ts';
 import { appendLives } from '../support/many-payments.ts';
-import { created, newEvent } from '../support/payment-events.ts';
+import { created, newEvent, personalDataErased } from '../support/payment-events.ts';
 import { readModelsAt } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -121,16 +121,23 @@ describe('a rebuild of SQLite read models from a SQLite log', () => {
     expect(errors).toEqual([]);
   });
 
-  test('events that come while the thread fills are in the new read models', async () => {
+  test('events, and an erasure, that come while the thread fills are in the new read models', async () => {
     const meanwhile = Array.from({ length: 20 }, (_, n) => `pay_meanwhile_${n}`);
-    let appended: Promise<void> | undefined;
+    let appended: Promise<unknown> | undefined;
+    const erase = async () => {
+      const last = (await store.readStream(streamOf('pay_1'))).at(-1);
+      return store.append(streamOf('pay_1'), last ?? 'none', [newEvent(personalDataErased())]);
+    };
     const onProgress = () => {
-      appended ??= appendLives(store, meanwhile);
+      appended ??= appendLives(store, meanwhile).then(erase);
     };
     expect(await projector.rebuild({ onProgress })).toMatchObject({ equal: true, served: true });
     await appended;
     for (const id of meanwhile)
       expect(await readModels.waitForRevision(id, LIFE - 1, HANGS_MS)).toBe(true);
+    expect(await readModels.waitForRevision('pay_1', LIFE, HANGS_MS)).toBe(true);
+    const { body = '' } = (await readModels.getAny('pay_1')) ?? {};
+    expect(JSON.parse(body).personal).toEqual({ erasedAt: expect.any(String) });
     expect(errors).toEqual([]);
   });
 

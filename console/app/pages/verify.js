@@ -83,7 +83,7 @@ const NO_BREAKS = { count: 0, named: [], acknowledged: [] };
 
 /** @param {{ result: Verification }} props */
 const Result = ({ result }) => {
-  const { ok, finding, guarantee, events, head, broken, keptHead, sealed } = result;
+  const { ok, finding, guarantee, events, erased, head, broken, keptHead, sealed } = result;
   const { breaks = NO_BREAKS, missingPayments = [] } = result;
   const read = html`<a href=${SOURCE}>${numberOf(events, 'event')}${head === null ? '' : `, up to #${head.position}`}</a>`;
   const said =
@@ -98,6 +98,7 @@ const Result = ({ result }) => {
     ${head !== null && html`<p>${head.logHash === undefined ? 'Last event' : 'Head'}: <a href=${SOURCE}>#${head.position}</a> <code>${head.logHash ?? head.hash}</code></p>`}
     <dl class="figures">
       ${keptHead && html`<${Fact} name="Kept head" href=${SOURCE} isBad=${!keptHead.found}>#${keptHead.position} ${keptHead.notComparable ?? (keptHead.found ? 'found' : 'not found')}<//>`}
+      ${erased && html`<${Fact} name="Payments erased" href=${SOURCE}>${counted(erased)}<//>`}
       ${
         sealed &&
         html`<${Fact} name="Seals" href=${SOURCE}>${counted(sealed.seals)} fit${sealed.position === undefined ? '' : `, the last up to #${sealed.position}`}<//>
