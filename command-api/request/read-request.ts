@@ -20,16 +20,25 @@ import { textsOf } from './card-texts.ts';
 import { AMOUNTS, detailsOf, givenTwice } from './json.ts';
 import { requestedAmount } from './payment-request.ts';
 
-const changeFields = { amount: optionalPositiveInteger(), ...requestFields({ reason }) };
+const otherNameOf = (name: AmountName) => ({
+  amount: optionalPositiveInteger(
+    `Another name of \`${name}\`; if both are given, they are equal.`,
+  ),
+  ...requestFields({ reason }),
+});
 
 export const CaptureRequest = object({
-  captureAmount: optionalPositiveInteger(),
-  ...changeFields,
+  captureAmount: optionalPositiveInteger(
+    'In minor units, at most the authorized amount; left out, all of it. The rest is released.',
+  ),
+  ...otherNameOf('captureAmount'),
 }).meta({ id: 'CaptureRequest' });
 
 export const RefundRequest = object({
-  refundAmount: optionalPositiveInteger(),
-  ...changeFields,
+  refundAmount: optionalPositiveInteger(
+    'In minor units, at most what is left to refund; left out, all of it.',
+  ),
+  ...otherNameOf('refundAmount'),
 }).meta({ id: 'RefundRequest' });
 
 type ChangeRequest = {

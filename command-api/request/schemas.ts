@@ -52,8 +52,10 @@ const ByNumber = requiredObject({ ...CARD_TYPE, card: Card });
 const ByToken = requiredObject({ ...CARD_TYPE, card: CardByToken });
 
 const PaymentMethod = requiredObject({
-  ...CARD_TYPE,
-  card: z.union([Card, CardByToken]),
+  type: CARD_TYPE.type.describe('Only CARD works.'),
+  card: z
+    .union([Card, CardByToken])
+    .describe('Either by its number or by a token of the provider.'),
 }).meta({ id: 'PaymentMethod' });
 
 const requestWith = <T extends z.ZodType>(paymentMethod: T) => ({

@@ -133,7 +133,10 @@ const notPositive = ({ input }: Issue): string => (input === WITH_POINT ? NOT_MI
 export const positiveInteger = () =>
   fromOne(z.number({ error: (issue) => (isAbsent(issue.input) ? REQUIRED : notPositive(issue)) }));
 
-export const optionalPositiveInteger = () => fromOne(z.number({ error: notPositive })).optional();
+export const optionalPositiveInteger = (meaning: string) =>
+  fromOne(z.number({ error: notPositive }))
+    .optional()
+    .describe(meaning);
 
 const { MAX_SAFE_INTEGER: COUNT_MAX } = Number;
 
