@@ -18,11 +18,13 @@ const formed = (pattern: RegExp, words: string, meaning: string) =>
   inRequests(z.string().regex(pattern).describe(meaning), { pattern, words });
 
 const inTopics = new WeakSet<z.ZodType>();
+/** For the compiler alone. */
+type Published = { readonly isPublished: true };
 /** Topics carry it whole (ADR-0050): it is nothing of a person, and no free text that a person typed. */
-export const published = <T extends z.ZodType>(form: T, meaning: string): T => {
+export const published = <T extends z.ZodType>(form: T, meaning: string) => {
   const field = form.describe(meaning);
   inTopics.add(field);
-  return field;
+  return field as T & Published;
 };
 export const isPublished = (field: z.ZodType): boolean => inTopics.has(field);
 
@@ -287,14 +289,17 @@ export const maskedCard = z.strictObject({
 });
 export type MaskedCard = z.infer<typeof maskedCard>;
 
-/** The details that stay in the clear: nothing of a person, and no free text that a person typed. */
-const OPEN = {
-  merchantReference: true,
-  goodsType: true,
-  productItems: true,
-  source: true,
-  metadata: true,
-} as const;
+type Details = typeof paymentDetails.shape;
+type OpenDetail =
+  | { [N in keyof Details]: Details[N] extends Published ? N : never }[keyof Details]
+  | 'productItems'
+  | 'source';
+/** The details that stay in the clear: the published ones, and those whose parts are. */
+const OPEN = Object.fromEntries(
+  Object.entries(paymentDetails.shape)
+    .filter(([name, field]) => isPublished(field) || name === 'productItems' || name === 'source')
+    .map(([name]) => [name, true]),
+) as Record<OpenDetail, true>;
 
 /** Sealed texts of a person (docs/privacy.md). `key` is the id of the one key that opens it. */
 const sealedBox = z.strictObject({

@@ -6,12 +6,12 @@ import {
   type FailureCode,
   type FailureData,
   minor,
-  type PaymentDetails,
   type PaymentResponse,
 } from '../../shared/payment/fields.ts';
 import { foldReadModel, project } from '../../shared/payment/fold.ts';
 import { bodyOf, failureBodyOf, responseOf, takeApart } from '../../shared/payment/response.ts';
 import type { PaymentReadModel } from '../../shared/payment/state.ts';
+import { everyDetail } from '../support/every-detail.ts';
 import {
   authenticationRequested,
   authorizationExpired,
@@ -339,22 +339,10 @@ describe('gaps §2: transaction ids', () => {
 });
 
 describe('gaps §4: what is absent is left out', () => {
-  const everything: Required<PaymentDetails> = {
-    merchantReference: 'order-1',
-    metadata: { order: '7', empty: '' },
-    descriptor: 'ACME',
-    goodsType: 'MIXED',
-    productItems: [{ id: 'i', name: 'n', quantity: 1, unitPrice: 2500, goodsType: 'DIGITAL' }],
-    consumer: { firstName: 'Jane', email: 'jane@example.com', ip: '192.0.2.1' },
-    billing: { address: { street: 'Main St 1', zip: '10001', country: 'US' } },
-    shipping: { address: { city: 'New York' }, firstName: 'Jane' },
-    previousFailures: [{ gateway: 'other', attemptNumber: 1, responseCode: '05' }],
-    source: { storeId: 's_1', initiatedBy: 'CONSUMER' },
-  };
-
   test('all that the merchant gave comes back, but for previousFailures', () => {
-    const { previousFailures: _given, ...responded } = everything;
-    const { group, ...open } = takeApart({ card, details: everything });
+    const details = everyDetail((place) => place);
+    const { previousFailures: _given, ...responded } = details;
+    const { group, ...open } = takeApart({ card, details });
     const response = responseOf(readModelOf([created(open)]), { text: group });
     expect(response).toEqual({ ...asCreated, ...responded });
   });

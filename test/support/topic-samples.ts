@@ -12,6 +12,7 @@ import { sealMessageOf } from '../../topics/batch.ts';
 import { eventMessage, stateMessage } from '../../topics/messages.ts';
 import { type FeedMessage, PARTITIONS_DEFAULT } from '../../topics/port.ts';
 import type { MessageType } from '../../topics/schemas.ts';
+import { everyDetail } from './every-detail.ts';
 import { memoryEventStore } from './memory-event-store.ts';
 import {
   authenticationRequested,
@@ -105,6 +106,8 @@ type FirstVersion = Omit<
   card: MaskedCard;
   details: PaymentDetails;
 };
+/** So that a field that is new is in a message without a sample of its own. */
+export const EVERY_DETAIL = everyDetail((place) => `given ${place}`);
 const USUAL: FirstVersion = {
   operationId: operationId(0),
   amount: 2500,
@@ -229,6 +232,7 @@ const laterLives: PaymentEvent[][] = [
     erasureReleased(),
     personalDataErased(),
   ],
+  [created({ paymentId: 'pay_17', details: EVERY_DETAIL })],
 ];
 
 const seal: SealEvent = {
