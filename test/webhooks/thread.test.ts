@@ -3,12 +3,14 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import { newThread } from '../../embedded/jobs.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import type { OpenText } from '../../shared/payment/state.ts';
 import { newUlid } from '../../shared/runtime/ids.ts';
 import type { JobThread, RunJob } from '../../shared/runtime/jobs.ts';
 import { startDeliverer } from '../../webhooks/delivery/deliverer.ts';
 import { disableIn } from '../../webhooks/delivery/open.ts';
 import type { CountedAttempt } from '../../webhooks/delivery/send-item.ts';
 import { deliverInThread } from '../../webhooks/delivery/thread.ts';
+import { endpointStreamOf } from '../../webhooks/endpoints/endpoints.ts';
 import { sqliteDeliveries } from '../../webhooks/store/sqlite.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import { appendPayment, timeOf, wholeLife } from '../support/payment-events.ts';
@@ -28,22 +30,41 @@ const threadedDeliverer = async () => {
   const receiver = await startReceiver();
   const threads: JobThread[] = [];
   /** `isDeaf`: the next thread is never sent a word to end. `hasEnded`: the last one did, by itself. */
-  const course = { isDeaf: false, hasEnded: false, loweredBy: 0 };
+  const course = { isDeaf: false, hasEnded: false, loweredBy: 0, diesAs: '' };
+  /** Ends the thread at one of its waits for this side. */
+  const dieAs = async (wait: string): Promise<void> => {
+    if (course.diesAs !== wait) return;
+    course.diesAs = '';
+    await threads.at(-1)?.end();
+  };
   const attempts: CountedAttempt[] = [];
   const lines: { level: string; fields: object; message: string }[] = [];
   const write = (level: string) => (fields: object, message: string) =>
     void lines.push({ level, fields, message });
   const logger = { info: write('info'), warn: write('warn'), error: write('error') };
 
+  const disable = disableIn(store, logger);
+  const openText: OpenText = async (...given) => {
+    await dieAs('a text is to be opened');
+    return openNothing(...given);
+  };
   const deliveries = () => sqliteDeliveries(join(folder.path, 'webhook-deliveries.sqlite'));
   const thread = {
     store,
     deliveries: deliveries(),
     config: { dataDir: folder.path, mongoUrl: undefined, mode: 'embedded', traces: undefined },
     allowedNetworks: ['127.0.0.0/8'],
-    disable: disableIn(store, logger),
+    disable: async (...given: Parameters<typeof disable>) => {
+      await dieAs('an endpoint is to be disabled');
+      await disable(...given);
+      await dieAs('an endpoint was disabled');
+    },
+    openText,
     logger,
-    onAttempt: (attempt: CountedAttempt) => void attempts.push(attempt),
+    onAttempt: (attempt: CountedAttempt) => {
+      attempts.push(attempt);
+      void dieAs('its attempts are counted');
+    },
     newThread: (priorityLoweredBy = 0) => {
       course.loweredBy = priorityLoweredBy;
       const thread = newThread();
@@ -61,7 +82,7 @@ const threadedDeliverer = async () => {
   const start = () =>
     startDeliverer({
       store,
-      begin: (secret) => deliverInThread({ ...thread, openText: openNothing }, secret),
+      begin: (secret) => deliverInThread(thread, secret),
       secret: async () => WORLD_SECRET,
       interrupted: (fields) => logger.error(fields, 'webhook deliveries interrupted'),
       leader: { status: () => ({ state: 'running' }), handedOver: () => true },
@@ -145,11 +166,37 @@ test('a stop does not wait for an address that hangs; what was under way is sent
   expect(revisionsOf(world.receivedBy('m_hangs'))).toEqual({ pay_hangs: [1, 3] });
 });
 
+test.each([
+  ['a text is to be opened', 204],
+  ['its attempts are counted', 204],
+  ['an endpoint is to be disabled', 410],
+  ['an endpoint was disabled', 410],
+])('a thread that dies as %s loses no message, and disables once', async (wait, status) => {
+  const merchantId = `m_${wait.replaceAll(' ', '_')}`;
+  world.receiver.respond = ({ path }, response) =>
+    response.writeHead(path.endsWith(merchantId) ? status : 204).end();
+  const deaths = world.said(INTERRUPTED).length;
+  await world.register(merchantId);
+  world.course.diesAs = wait;
+  await world.pay(merchantId);
+  await until('its death is known', () => world.said(INTERRUPTED).length === deaths + 1);
+  const ends = async (): Promise<number> => {
+    const events = await world.store.readStream(endpointStreamOf(merchantId));
+    return events.filter(({ event }) => event.type === 'WebhookEndpointDisabled').length;
+  };
+  if (status === 410) await until('it is disabled', async () => (await ends()) === 1);
+  else await until('both', () => count(world.receivedBy(merchantId)) === 2);
+  await until('it runs again', () => world.deliverer.status().state === 'running');
+  expect(await ends()).toBe(status === 410 ? 1 : 0);
+  world.receiver.respond = undefined;
+});
+
 test('a thread that dies under load is started again: one line each time, nothing lost, order kept', async () => {
   const { threads, deliverer } = world;
   const endpointId = await world.register('m_load');
   const received = () => world.receivedBy('m_load');
   const DEATHS = timesOf(4, 1);
+  const lines = world.said(INTERRUPTED).length;
   const first = threads.length;
   const states = new Set<string>();
   let paid = 0;
@@ -165,7 +212,7 @@ test('a thread that dies under load is started again: one line each time, nothin
     await threads.at(-1)?.end();
     await until('its death is known', () => {
       states.add(deliverer.status().state);
-      return world.said(INTERRUPTED).length === death;
+      return world.said(INTERRUPTED).length === lines + death;
     });
     const { state, error } = deliverer.status();
     if (state === 'backing-off') expect(error).toContain('thread');
@@ -178,7 +225,8 @@ test('a thread that dies under load is started again: one line each time, nothin
   expect(states).toContain('backing-off');
   await until('it runs again', () => deliverer.status().state === 'running');
   expect(deliverer.status()).not.toHaveProperty('error');
-  expect(world.said(INTERRUPTED).map(({ level }) => level)).toEqual(Array(DEATHS).fill('error'));
+  const said = world.said(INTERRUPTED).slice(lines);
+  expect(said.map(({ level }) => level)).toEqual(Array(DEATHS).fill('error'));
   // The connection of the routes reads what the thread saves.
   await using reading = Object.assign(world.deliveries(), {
     [Symbol.asyncDispose]: async () => undefined,
