@@ -34,14 +34,12 @@ const statusEvents = (
   { endpointId, disabled }: Endpoint,
   { status, resumeFrom = 'checkpoint', end }: ChangeCommand,
 ): WebhookEvent[] => {
-  if (status === 'DISABLED') {
-    return disabled === undefined
-      ? [{ type: 'WebhookEndpointDisabled', data: { endpointId, reason: 'REQUESTED' } }]
-      : [];
-  }
+  if (status === 'DISABLED' && disabled !== undefined) return [];
+  if (status === 'DISABLED')
+    return [{ type: 'WebhookEndpointDisabled', data: { endpointId, reason: 'REQUESTED' } }];
   if ((status !== 'ENABLED' || disabled === undefined) && resumeFrom === 'checkpoint') return [];
-  const after = resumeFrom === 'now' && end !== null ? { after: end } : {};
-  return [{ type: 'WebhookEndpointEnabled', data: { endpointId, resumeFrom, ...after } }];
+  const after = resumeFrom === 'now' ? (end ?? undefined) : undefined;
+  return [{ type: 'WebhookEndpointEnabled', data: { endpointId, resumeFrom, after } }];
 };
 
 const changed = (endpoint: Endpoint, command: ChangeCommand): Decided => {
@@ -83,11 +81,10 @@ export const decideEndpoint = (
   command: EndpointCommand,
   identity?: RequestIdentity,
 ): Decided => {
-  const keyed = identity === undefined ? {} : { identity };
   if (command.kind === 'create') {
     if (endpoints.length >= ENDPOINTS_MAX)
       return rejected(`a merchant has at most ${ENDPOINTS_MAX} webhook endpoints`);
-    return decided({ type: 'WebhookEndpointCreated', data: { ...command.endpoint, ...keyed } });
+    return decided({ type: 'WebhookEndpointCreated', data: { ...command.endpoint, identity } });
   }
   const { endpointId } = command;
   const endpoint = endpoints.find((one) => one.endpointId === endpointId);
@@ -98,7 +95,7 @@ export const decideEndpoint = (
     case 'rotate': {
       const { oldExpiresAt } = command;
       const secretNumber = endpoint.secretNumber + 1;
-      const data = { endpointId, secretNumber, oldExpiresAt, ...keyed };
+      const data = { endpointId, secretNumber, oldExpiresAt, identity };
       return decided({ type: 'WebhookEndpointSecretRotated', data });
     }
     case 'disable': {
@@ -109,12 +106,12 @@ export const decideEndpoint = (
     case 'delete':
       return decided({ type: 'WebhookEndpointDeleted', data: { endpointId } });
     case 'test':
-      return decided({ type: 'WebhookTestRequested', data: { endpointId, ...keyed } });
+      return decided({ type: 'WebhookTestRequested', data: { endpointId, identity } });
     case 'resend': {
       if (endpoint.disabled !== undefined)
         return rejected('the endpoint is DISABLED; enable it first');
       const { kind: _, ...data } = command;
-      return decided({ type: 'WebhookResendRequested', data: { ...data, ...keyed } });
+      return decided({ type: 'WebhookResendRequested', data: { ...data, identity } });
     }
   }
 };

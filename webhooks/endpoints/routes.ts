@@ -59,13 +59,16 @@ const keyed =
     return body.ok ? { ok: true, value: { key: header.key, request: body.value } } : body;
   };
 
-const readRegistration = keyed(readAs(contract.WebhookEndpointRequest));
 const readChange = readAs(contract.WebhookEndpointChange);
-const readRotation = keyed(readAs(contract.WebhookRotation));
-const readResend = keyed(readAs(contract.WebhookResend));
 const readTest = keyed(() => ({ ok: true, value: {} }));
 
 const KEYED = { headers: ['IdempotencyKey'] } as const;
+const keyedBody = <T>(schema: z.ZodType<T>, required = true) => ({
+  read: keyed(readAs(schema)),
+  body: { schema, required },
+  ...KEYED,
+});
+
 const replayable = (description: string, schema: z.ZodType): ResponseForm => ({
   description,
   content: asJson(schema),
@@ -105,11 +108,7 @@ const route = routeWith<WebhookDeps>();
 
 export const WEBHOOK_ROUTES = {
   createWebhookEndpoint: route({
-    request: {
-      read: readRegistration,
-      body: { schema: contract.WebhookEndpointRequest, required: true },
-      ...KEYED,
-    },
+    request: keyedBody(contract.WebhookEndpointRequest),
     responses: {
       201: replayable('Registered.', contract.WebhookEndpointWithSecret),
       ...NOT_ALLOWED,
@@ -126,11 +125,11 @@ export const WEBHOOK_ROUTES = {
         endpointId: `we_${newUlid()}`,
         merchantId: principal.merchantId,
         url: writtenUrl(url),
-        ...(eventTypes !== undefined && { eventTypes }),
-        ...(description !== undefined && { description }),
-        apiVersion: 'v1' as const,
-        ...(after !== null && { after }),
-      };
+        eventTypes,
+        description,
+        apiVersion: 'v1',
+        after: after ?? undefined,
+      } as const;
       const command = { kind: 'create', endpoint } as const;
       const show: Show = (done) => withSecret(webhooks, done.endpoint);
       return handled(api, input, reply.code(201), { command, show, keyed: content });
@@ -181,12 +180,7 @@ export const WEBHOOK_ROUTES = {
     }),
   }),
   rotateWebhookSecret: route({
-    request: {
-      endpointId: true,
-      read: readRotation,
-      body: { schema: contract.WebhookRotation, required: false },
-      ...KEYED,
-    },
+    request: { endpointId: true, ...keyedBody(contract.WebhookRotation, false) },
     responses: {
       200: replayable('The response.', contract.WebhookEndpointWithSecret),
       ...KEY_REUSED,
@@ -204,9 +198,7 @@ export const WEBHOOK_ROUTES = {
   }),
   testWebhookEndpoint: route({
     request: { endpointId: true, read: readTest, ...KEYED },
-    responses: {
-      202: replayable('It is sent in a moment.', contract.WebhookTest),
-    },
+    responses: { 202: replayable('It is sent in a moment.', contract.WebhookTest) },
     handle: commanding(async (api, input, reply) => {
       const { endpointId, content } = input;
       const command = { kind: 'test', endpointId } as const;
@@ -215,12 +207,7 @@ export const WEBHOOK_ROUTES = {
     }),
   }),
   resendWebhookEvents: route({
-    request: {
-      endpointId: true,
-      read: readResend,
-      body: { schema: contract.WebhookResend, required: true },
-      ...KEYED,
-    },
+    request: { endpointId: true, ...keyedBody(contract.WebhookResend) },
     responses: {
       202: replayable('They are sent from now on.', contract.WebhookEndpoint),
       ...NOT_ALLOWED,
@@ -238,12 +225,7 @@ export const WEBHOOK_ROUTES = {
           'the event is not among the last attempts at a payment’s event; resend by since';
         return reject(reply, 'WEBHOOK_NOT_ALLOWED', [why]);
       }
-      const command = {
-        kind: 'resend',
-        endpointId,
-        ...(since !== undefined && { since }),
-        ...(event !== undefined && { event }),
-      } as const;
+      const command = { kind: 'resend', endpointId, since, event } as const;
       return handled(api, input, reply.code(202), { command, keyed: content });
     }),
   }),
