@@ -3,7 +3,6 @@
  * A known operation id yields no events, so repeats are safe; so does a state that has something better.
  */
 import type {
-  AuthenticateCommand,
   ChangeCommand,
   Command,
   ConfirmCommand,
@@ -11,7 +10,6 @@ import type {
   EraseCommand,
   HoldCommand,
   LaterCommand,
-  OpenCommand,
   RecordCommand,
   ResolveCommand,
 } from './commands.ts';
@@ -88,11 +86,17 @@ export const decide = (state: PaymentState | undefined, command: Command): Decis
   }
   const operation = state.operations.find((o) => o.operationId === command.operationId);
   if (operation === undefined) throw new Error(`operation ${command.operationId} was never begun`);
+  const { operationId, amount, reference, waitsUntil } = operation;
+  const about = { operationId, amount, currency: state.currency };
   switch (command.kind) {
-    case 'open':
-      return open(state, operation, command);
-    case 'authenticate':
-      return authenticate(state, operation, command);
+    case 'open': {
+      const data = { ...about, providerReference: command.reference };
+      return noted(operation, reference, { type: 'PaymentProviderOpened', data });
+    }
+    case 'authenticate': {
+      const data = { ...about, expiresAt: command.expiresAt };
+      return noted(operation, waitsUntil, { type: 'PaymentAuthenticationRequested', data });
+    }
     case 'record':
       return record(state, operation, command);
     case 'resolve':
@@ -214,27 +218,17 @@ const refund = (state: PaymentState, command: ChangeCommand): Decision => {
 
 const CHANGES = { capture, void: voidPayment, refund };
 
-const open = (
-  { currency }: PaymentState,
-  { kind, ended, amount, reference }: Operation,
-  { operationId, reference: providerReference }: OpenCommand,
+/** Once, of a create without an outcome: the shopper has the time that was said first. */
+const noted = (
+  { kind, ended }: Operation,
+  earlier: string | undefined,
+  event: Extract<
+    PaymentEvent,
+    { type: 'PaymentProviderOpened' | 'PaymentAuthenticationRequested' }
+  >,
 ): Decision => {
-  if (kind !== 'create') throw new Error(`a provider opens nothing for a ${kind}`);
-  if (ended !== undefined || reference !== undefined) return eventsOf();
-  const data = { operationId, amount, currency, providerReference };
-  return eventsOf({ type: 'PaymentProviderOpened', data });
-};
-
-/** The shopper has the time that was said first. */
-const authenticate = (
-  { currency }: PaymentState,
-  { kind, ended, amount, waitsUntil }: Operation,
-  { operationId, expiresAt }: AuthenticateCommand,
-): Decision => {
-  if (kind !== 'create') throw new Error(`no shopper is needed for a ${kind}`);
-  if (ended !== undefined || waitsUntil !== undefined) return eventsOf();
-  const data = { operationId, amount, currency, expiresAt };
-  return eventsOf({ type: 'PaymentAuthenticationRequested', data });
+  if (kind !== 'create') throw new Error(`${event.type} of a ${kind}`);
+  return ended === undefined && earlier === undefined ? eventsOf(event) : eventsOf();
 };
 
 const record = (state: PaymentState, operation: Operation, command: RecordCommand): Decision => {

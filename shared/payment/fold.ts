@@ -154,7 +154,7 @@ const fitsPayment = (payment: PaymentReadModel, event: LaterEvent): boolean => {
     case 'PaymentRefundObserved':
       return (
         !isOpen &&
-        refundAt(payment.transactions, operationId) < 0 &&
+        refundAt(payment.transactions, operationId) === -1 &&
         amount <= leftOfCapture(payment)
       );
     default:
@@ -208,16 +208,17 @@ const disputesAfter = (
 ): Dispute[] | undefined => {
   if (event.type !== 'PaymentDisputed' && event.type !== 'PaymentDisputeClosed') return disputes;
   const { disputeId: id, amount } = event.data;
-  const known = disputes?.find((one) => one.id === id);
+  const all = disputes ?? [];
+  const known = all.find((one) => one.id === id);
   if (event.type === 'PaymentDisputed') {
     if (known !== undefined) throw misfit(event);
     const { reason } = event.data;
-    return [...(disputes ?? []), { id, amount, reason, status: 'OPEN', createdAt }];
+    return [...all, { id, amount, reason, status: 'OPEN', createdAt }];
   }
   const { status } = event.data;
   if (known?.status !== 'OPEN' && !(known?.status === 'LOST' && status === 'WON'))
     throw misfit(event);
-  return disputes?.map((one) => (one.id === id ? { ...one, status } : one));
+  return all.map((one) => (one.id === id ? { ...one, status } : one));
 };
 
 const afterNote = <P extends PaymentReadModel>(
@@ -290,8 +291,8 @@ export const evolve = (state: PaymentState | undefined, next: PlacedEvent): Paym
   const payment = project(state, next);
   const { type, data } = next.event;
   // A transaction shows a part of the id alone.
-  const isBounced = type === 'PaymentRefundFailed' && state !== undefined;
-  if (isBounced && amountOfRefund(state, data.operationId) !== data.amount)
+  const refunds = { operations, observedRefunds };
+  if (type === 'PaymentRefundFailed' && amountOfRefund(refunds, data.operationId) !== data.amount)
     throw misfit(next.event);
   return Object.assign(payment, {
     operations: operationsAfter(operations, next, payment),
@@ -388,9 +389,8 @@ const noted = (operation: Operation, { type, data }: NoteEvent, time: string): O
       return { ...operation, resolutionRequest };
     }
     case 'PaymentOutcomeConfirmed': {
-      const isByHand = operation.confirmation === 'CONTRADICTED' && data.resolution !== undefined;
       const confirmed = { ...operation, resolutionRequest: undefined };
-      return isByHand ? { ...confirmed, contradictionEnded: true } : confirmed;
+      return data.resolution === undefined ? confirmed : { ...confirmed, contradictionEnded: true };
     }
     case 'PaymentOutcomeContradicted':
       return { ...operation, resolutionRequest: undefined };

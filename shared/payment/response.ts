@@ -104,7 +104,7 @@ const shownOf = <P extends object>(payment: P): P => {
 export const responseOf = (payment: SealedPayment, opened: OpenedText<PersonalGroup>) => {
   const { card, details } = putBack({ card: payment.paymentMethod.card, details: payment }, opened);
   const { last4: _last4, ...encryptedCard } = card;
-  const paymentMethod = { type: 'CARD', card, encryptedCard };
+  const paymentMethod = { ...payment.paymentMethod, card, encryptedCard };
   const personalData = 'text' in opened ? undefined : opened;
   // Earlier failures are for auditors alone, and no field of the response.
   return shownOf({ ...details, paymentMethod, personalData } as unknown as PaymentResponse);

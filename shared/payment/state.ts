@@ -114,16 +114,18 @@ export const unresolvedOperations = (state: PaymentState | undefined): Operation
 export const unconfirmedOperations = (state: PaymentState | undefined): Operation[] =>
   state === undefined ? [] : state.operations.filter((o) => o.confirmation !== undefined);
 
+type Refunds = Pick<PaymentState, 'operations' | 'observedRefunds'>;
+
 /** The refunds that count as given back: approved, or made elsewhere, and not bounced. */
-export const refundsOf = ({ operations, observedRefunds }: PaymentState) =>
+export const refundsOf = ({ operations, observedRefunds }: Refunds) =>
   [
     ...operations.filter((o) => o.kind === 'refund' && o.ended?.outcome === 'APPROVED'),
     ...observedRefunds,
   ].filter((o) => !o.failedLater);
 
 /** Undefined for any other id. By the whole operation id: transactions show a part of it alone. */
-export const amountOfRefund = (state: PaymentState, operationId: string): Minor | undefined =>
-  refundsOf(state).find((o) => o.operationId === operationId)?.amount;
+export const amountOfRefund = (refunds: Refunds, operationId: string): Minor | undefined =>
+  refundsOf(refunds).find((o) => o.operationId === operationId)?.amount;
 
 /** Recorded as never carried out: an approval contradicts that, whatever the payment waited for (gaps §16, §21). */
 export const isNeverCarriedOut = ({ ended }: Pick<Operation, 'ended'>): boolean =>
@@ -199,7 +201,7 @@ export const leftOfCapture = (payment: PaymentReadModel): Minor => {
 
 /** The most that a refund may give back: disputes that were lost took their part. */
 export const refundableAmount = (payment: PaymentReadModel): Minor => {
-  const lost = (payment.disputes ?? []).filter(({ status }) => status === 'LOST');
+  const lost = payment.disputes?.filter(({ status }) => status === 'LOST') ?? [];
   return minor(Math.max(0, leftOfCapture(payment) - sumOf(lost)));
 };
 

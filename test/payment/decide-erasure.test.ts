@@ -132,9 +132,11 @@ describe('two persons', () => {
   });
 
   test('once it is erased nothing follows, and it cannot be held', () => {
-    expect(decided([...sale, personalDataErased()])).toEqual(events());
+    const erased = [...sale, personalDataErased()];
+    expect(decided(erased)).toEqual(events());
+    expect(() => foldState(placed([...erased, erasureHeld()]))).toThrow('does not fit');
     const hold = { kind: 'hold', operationId: 'x', ticket: 'CASE-2' } as const;
-    const state = foldState(placed([...sale, personalDataErased()]));
+    const state = foldState(placed(erased));
     expect(decide(state, hold)).toEqual(rule('the payment is erased already'));
   });
 });

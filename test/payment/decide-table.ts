@@ -98,11 +98,11 @@ const unresolved = (
 });
 
 const opensNothing = (kind: OperationKind): CommandResponse => ({
-  throws: `a provider opens nothing for a ${kind}`,
+  throws: `PaymentProviderOpened of a ${kind}`,
 });
 
 const needsNoShopper = (kind: OperationKind): CommandResponse => ({
-  throws: `no shopper is needed for a ${kind}`,
+  throws: `PaymentAuthenticationRequested of a ${kind}`,
 });
 
 const noCapture = (status: string): Refused =>

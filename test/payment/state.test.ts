@@ -11,6 +11,8 @@ import {
   createOf,
   intentsWithoutOutcome,
   isFree,
+  type OpenText,
+  openPersonal,
   type PaymentState,
   unconfirmedOperations,
 } from '../../shared/payment/state.ts';
@@ -32,6 +34,7 @@ import {
   refundFailed,
   refundObserved,
   refundRequested,
+  SEALED,
 } from '../support/payment-events.ts';
 import { stateAfter } from '../support/scenario.ts';
 
@@ -51,6 +54,11 @@ test.each<[string, PaymentEvent[], string | undefined]>([
   ['nothing else', asCaptured, undefined],
   ['what it named at the approval', [created(), authorized({ providerReference: 'ref' })], 'ref'],
   ['what it named before', [created(), providerOpened(), authorized()], 'prov_1'],
+  [
+    'not what its capture was called',
+    [created({ captureNow: true }), authorized(), captured({ providerReference: 'cap' })],
+    undefined,
+  ],
 ])('provider.md: later operations name the create by its id and %s', (_what, events, reference) => {
   const named = reference === undefined ? {} : { authorizationReference: reference };
   const create = { authorizationId: operationId(0), ...named };
@@ -116,10 +124,24 @@ test('ADR-0099: of two refunds resolved by hand the provider contradicts the one
   expect(state.unresolved.map((o) => o.confirmation)).toEqual(expected);
 });
 
+test('the texts of a person are looked for in the event that holds them', async () => {
+  const open: OpenText = async (stored, place) => ({ text: { stored, place } as never });
+  const place = { paymentId: 'pay_1', type: 'PaymentCreated', field: 'personal' };
+  const text = { stored: SEALED, place };
+  expect(await openPersonal(open, asState([created()]))).toEqual({ text });
+});
+
+test('a payment without its create is a bug of the code that reads it', () => {
+  const state = { ...asState([created()]), operations: [] };
+  expect(() => createOf(state)).toThrow('payment pay_1 has no create');
+});
+
 describe('ADR-0112: a cache counts at least the bytes that a payment takes', () => {
   const id = 'x'.repeat(255);
   const item = { id, name: id, quantity: 1, unitPrice: 1, goodsType: 'DIGITAL' } as const;
   const items = created({ details: { productItems: Array(200).fill(item) } });
+  const names = Array.from({ length: 20 }, (_, n) => [id.slice(0, 38) + n, id]);
+  const metadata = Object.fromEntries(names);
   const many = (eventsOf: (id: string) => PaymentEvent[]) => [
     ...asCaptured,
     ...Array.from({ length: 999 }, (_, n) => eventsOf(operationId(9 + n))).flat(),
@@ -128,6 +150,7 @@ describe('ADR-0112: a cache counts at least the bytes that a payment takes', () 
 
   test.each([
     ['items', [items]],
+    ['names of metadata', [created({ details: { metadata } })]],
     ['disputes', many((disputeId) => [disputed({ disputeId })])],
     ['open refunds', many((id) => [open(id)])],
     ['refunds', many((id) => [open(id), refunded({ operationId: id, amount: 1 })])],
