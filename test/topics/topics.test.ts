@@ -131,16 +131,6 @@ describe('a message', () => {
     for (const { data } of ofIt) expect(data).toMatchObject(details);
   });
 
-  test('of a create has its order: reference, items and source', () => {
-    const [create] = events;
-    expect(create?.data).toMatchObject({
-      merchantReference: 'order-1',
-      goodsType: 'PHYSICAL',
-      productItems: [{ id: 'sku-1', quantity: 2, unitPrice: 1250, goodsType: 'PHYSICAL' }],
-      source: { storeId: 'store-1', initiatedBy: 'CONSUMER', externalMerchantId: 'ext-1' },
-    });
-  });
-
   test('is a CloudEvent whose attributes are texts with names that the rules allow', () => {
     for (const { data, ...attributes } of events) {
       for (const [name, value] of Object.entries(attributes)) {
