@@ -129,6 +129,6 @@ export const withAddress = <P extends SealedPayment>(payment: P, url: string): P
 export const failureBodyOf = (payment: SealedPayment) => {
   const { paymentId, merchantReference, metadata, amount, currency, status } = payment;
   const failure = payment.transactions[0]?.failure;
-  if (status !== 'FAILED' || failure === undefined) return undefined;
+  if (failure === undefined) return undefined;
   return { paymentId, merchantReference, metadata, amount, currency, status, failure };
 };

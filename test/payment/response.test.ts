@@ -355,6 +355,7 @@ describe('gaps §4: what is absent is left out', () => {
     const { previousFailures: _given, ...responded } = details;
     expect(responseOf(payment, { text: group })).toEqual({ ...asCreated, ...responded });
     expect(JSON.parse(keptBodyOf(payment))).toMatchObject({ ...open.details, personal: SEALED });
+    expect(takeApart({ card, details: {} }).group).toEqual({ holderName: 'Jane Doe' });
     const fields = '"goodsType":"PHYSICAL","id":"productItems.id","name":"productItems.name",';
     expect(bodyOf(payment, { text: group })).toContain(fields);
   });

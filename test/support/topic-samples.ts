@@ -139,16 +139,10 @@ const full = created({
   identity,
   details: {
     merchantReference: 'order-1',
-    descriptor: hidden('PRIVATE-DESCRIPTOR'),
+    descriptor,
     goodsType: 'PHYSICAL',
     productItems: [
-      {
-        id: 'sku-1',
-        name: hidden('PRIVATE-ITEM-NAME'),
-        quantity: 2,
-        unitPrice: 1250,
-        goodsType: 'PHYSICAL',
-      },
+      { id: 'sku-1', name: itemName, quantity: 2, unitPrice: 1250, goodsType: 'PHYSICAL' },
     ],
     consumer,
     billing: { address },
