@@ -54,20 +54,17 @@ afterAll(() => folder.remove());
 
 test('every step of the page can be done, and what has to pass passes', () => {
   const line = / {2}descriptor: .*\n/.exec(textOf('shared/payment/fields.ts'))?.[0] ?? '';
-  addAfter(
-    'shared/payment/fields.ts',
-    line,
-    "  salesChannel: published(freeText, 'Where the order was made.'),\n" +
-      "  giftNote: freeText.describe('From the buyer.'),\n",
-  );
+  const published = "  salesChannel: published(freeText, 'Where the order was made.'),\n";
+  const sealed = "  giftNote: freeText.describe('From the buyer.'),\n";
+  addAfter('shared/payment/fields.ts', line, published + sealed);
   addAfter('docs/privacy.md', '| `merchantReference`, ', '`salesChannel`, ');
   addAfter('docs/privacy.md', '| `descriptor`, ', '`giftNote`, ');
   const row = "| descriptor | string | Text shown on the customer's bank statement. |\n";
-  addAfter(
-    'docs/interface.md',
-    row,
-    '| salesChannel | string | Where the order was made. |\n| giftNote | string | From the buyer. |\n',
-  );
+  const rows = [
+    '| salesChannel | string | Where the order was made. |',
+    '| giftNote | string | - |',
+  ];
+  addAfter('docs/interface.md', row, `${rows.join('\n')}\n`);
 
   const form = JSON.parse(textOf(FROZEN));
   form.stored.data.details.salesChannel = 'web';

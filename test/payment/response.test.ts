@@ -269,14 +269,17 @@ test('gaps §15: a lost dispute and refunds above the capture together leave not
   expect(lost).toMatchObject({ refundedAmount: 2000, refundableAmount: 0 });
 });
 
-test('gaps §21: the next action is shown until the outcome', () => {
+test('gaps §21: the next action is shown until the outcome, its address with the create alone', () => {
   const expiresAt = '2026-01-15T10:15:00.000Z';
   const waiting = [created(), authenticationRequested({ expiresAt })];
   expect(responseIn(waiting)).toMatchObject({
     nextAction: { type: 'REDIRECT', expiresAt },
     updatedAt: timeOf(1),
   });
+  const { nextAction } = withAddress(readModelOf(waiting), 'https://bank.example/');
+  expect(JSON.stringify(nextAction)).toMatch(/^{"type":"REDIRECT","url":"https:.*","expiresAt"/);
   expect(responseIn([...waiting, authorized()]).nextAction).toBeUndefined();
+  expect(() => withAddress(readModelOf([created()]), 'https://a.example')).toThrow('no shopper');
 });
 
 test('gaps §24: the notice that an authorization ends soon changes nothing', () => {
@@ -372,13 +375,6 @@ describe('gaps §4: what is absent is left out', () => {
       paymentMethod: { type: 'CARD', card: shown, encryptedCard: mirrored },
       personalData: why,
     });
-  });
-
-  test('gaps §21: the address of the shopper is in the body of a payment that waits alone', () => {
-    const waiting = readModelOf([created(), authenticationRequested()]);
-    const { nextAction } = withAddress(waiting, 'https://bank.example/');
-    expect(JSON.stringify(nextAction)).toMatch(/^{"type":"REDIRECT","url":"https:.*","expiresAt"/);
-    expect(() => withAddress(payment, 'https://bank.example/')).toThrow('no shopper');
   });
 
   test('the text of a body without any optional field', () => {

@@ -16,7 +16,7 @@ import {
   type PaymentEvent,
   READ_SCHEMAS,
 } from '../../shared/payment/events.ts';
-import { CannotUpcast, upcastOver, withNamesOfToday } from '../../shared/payment/upcast.ts';
+import { CannotUpcast, upcast, upcastOver, withNamesOfToday } from '../../shared/payment/upcast.ts';
 import { anyPayment, authorized, created, newEvent } from '../support/payment-events.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 
@@ -249,6 +249,15 @@ describe('upcasting', () => {
       amount: 2500,
       currency: 'USD',
     });
+  });
+
+  test('version 1 had texts of a person in the clear, which are read apart', () => {
+    const card = { last4: '4242', holderName: 'Jane' };
+    expect(upcast('PaymentCreated', 1, { card, details: {} })).toMatchObject({
+      personal: { clear: { holderName: 'Jane' } },
+    });
+    expect(upcast('PaymentVoidRequested', 1, { reason: 'r' })).toEqual({ reason: { clear: 'r' } });
+    expect(upcast('PaymentVoidRequested', 1, {})).toStrictEqual({});
   });
 
   test('what was stored stays as it was: version and hash are those of the stored form', () => {

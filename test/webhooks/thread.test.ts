@@ -175,8 +175,8 @@ test.each([
   const merchantId = `m_${wait.replaceAll(' ', '_')}`;
   world.receiver.respond = ({ path }, response) =>
     response.writeHead(path.endsWith(merchantId) ? status : 204).end();
-  const deaths = world.said(INTERRUPTED).length;
   await world.register(merchantId);
+  const deaths = world.said(INTERRUPTED).length;
   world.course.diesAs = wait;
   await world.pay(merchantId);
   await until('its death is known', () => world.said(INTERRUPTED).length === deaths + 1);
