@@ -8,7 +8,7 @@ import {
 } from '../command-api/back-office/attention/contract.ts';
 import { auditPath } from './audit.ts';
 import { jsonOf, openClient, readOps } from './client.ts';
-import { formatOption, type Given, verb } from './options.ts';
+import { formatted, type Given } from './options.ts';
 import { CommandFailed, columns, count, print, printJson, printList } from './output.ts';
 
 const LIST = '/ops/v1/attention';
@@ -56,7 +56,7 @@ const attention = async (options: Options): Promise<void> => {
 };
 
 export const attentionCommand = (): Command =>
-  verb(
+  formatted(
     'attention',
     'payments attention --reason UNRESOLVED',
     'payments attention --acknowledge att_01J… --note "TICKET-17"',
@@ -72,5 +72,4 @@ export const attentionCommand = (): Command =>
       ).conflicts('reason'),
     )
     .option('--note <text>', 'with --acknowledge: what was found out; recorded')
-    .addOption(formatOption())
     .action(attention);

@@ -33,7 +33,7 @@ import {
   syncPath,
 } from '../shared/runtime/private-files.ts';
 import { type Client, jsonOf } from './client.ts';
-import { dataOption, type Format, formatOption, verb } from './options.ts';
+import { dataOption, type Format, formatted, verb } from './options.ts';
 import { CommandFailed, countOf, failOnMisfit, note, print, printJson } from './output.ts';
 import { keyPlaceIn, readSettings } from './settings.ts';
 import { EVENTS, hasWaitingPages, lockFolder, openStoppedFolder } from './stopped-folder.ts';
@@ -172,11 +172,10 @@ const runBackup = async (
 };
 
 export const backupCommand = (): Command =>
-  verb('backup', 'payments backup /backups/payments-2026-11-21')
+  formatted('backup', 'payments backup /backups/payments-2026-11-21')
     .description('Copies the data folder of the embedded store while the service runs.')
     .argument('<folder>', 'the folder to write; must not exist yet')
     .option('--keys', 'copy the keys of personal data alone, which no other backup has')
-    .addOption(formatOption())
     .action(runBackup);
 
 const REPLACED = 'replaced.';

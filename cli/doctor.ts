@@ -20,7 +20,7 @@ import {
   lookForAttention,
   type ServiceFinding,
 } from './doctor-service.ts';
-import { formatOption, type Given, verb } from './options.ts';
+import { formatted, type Given } from './options.ts';
 import { CommandFailed, columns, note, print, printJson, styled, textsIn } from './output.ts';
 
 /** `problems` are of this shell's settings: one is enough to keep a process from starting. */
@@ -212,10 +212,9 @@ const doctor = async ({ format, production }: Given<never, 'production'>): Promi
 };
 
 export const doctorCommand = (): Command =>
-  verb('doctor', 'payments doctor', 'payments doctor --production')
+  formatted('doctor', 'payments doctor', 'payments doctor --production')
     .description(
       'Asks the running service for its settings in effect, each with its origin, and for its engines.',
     )
     .option('--production', 'also walk docs/production.md, and name what is missing')
-    .addOption(formatOption())
     .action(doctor);

@@ -5,7 +5,7 @@ import { reapplyErasures } from '../personal-data/erasure/ledger.ts';
 import { erasure } from '../shared/payment/events.ts';
 import { type Client, jsonOf, openClient } from './client.ts';
 import { failedAs, withKeys, withLog } from './keys.ts';
-import { formatOption, type Given, verb } from './options.ts';
+import { formatted, type Given } from './options.ts';
 import { CommandFailed, countOf, note, print, printJson } from './output.ts';
 
 type Options = Given<'reason' | 'ticket' | 'email' | 'reapply', 'hold' | 'release'>;
@@ -71,7 +71,7 @@ const REAPPLIES = 'carries out ERASURE_LEDGER again, after a restore of an older
 const ALONE = ['email', 'hold', 'release', 'reason', 'ticket'];
 
 export const eraseCommand = (): Command =>
-  verb(
+  formatted(
     'erase',
     'payments erase pay_01J… --reason CONSUMER_REQUEST --ticket DPO-17',
     'payments erase --email jane@example.com --reason CONSUMER_REQUEST --ticket DPO-17',
@@ -88,5 +88,4 @@ export const eraseCommand = (): Command =>
     .addOption(new Option('--hold', 'nothing is erased until --release').conflicts('email'))
     .addOption(new Option('--release', 'ends a hold').conflicts(['email', 'hold']))
     .addOption(new Option('--reapply <file>', REAPPLIES).conflicts(ALONE))
-    .addOption(formatOption())
     .action(erase);

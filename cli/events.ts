@@ -14,14 +14,7 @@ import {
 } from './audit.ts';
 import { jsonOf } from './client.ts';
 import type { EventsFile } from './events-of-file.ts';
-import {
-  dataOption,
-  formatOption,
-  type Given,
-  keyOption,
-  timeOrRevision,
-  verb,
-} from './options.ts';
+import { dataOption, formatted, type Given, keyOption, timeOrRevision } from './options.ts';
 import { columns, failOnMisfit, moneyText, print, printJson, printList, styled } from './output.ts';
 
 type Options = Given<'at' | 'file' | 'key' | 'data' | 'merchant', 'state' | 'diff'>;
@@ -128,7 +121,7 @@ const showMoment = async (source: EventsFile, at: At, { format, state, diff }: O
 };
 
 export const eventsCommand = (): Command =>
-  verb('events', 'payments events pay_01… --state --at 2026-03-03T12:00:00Z')
+  formatted('events', 'payments events pay_01… --state --at 2026-03-03T12:00:00Z')
     .description('Shows the events of a payment, oldest first, or its state at a moment.')
     .argument('<paymentId>', 'the payment; to search for it: payments find')
     .option('--at <when>', 'a revision, or a time (RFC 3339)', timeOrRevision)
@@ -138,5 +131,4 @@ export const eventsCommand = (): Command =>
     .addOption(keyOption())
     .addOption(dataOption().conflicts('file'))
     .addOption(new Option('--merchant <id>', 'as this merchant sees it').conflicts('file'))
-    .addOption(formatOption())
     .action(showEvents);

@@ -3,7 +3,7 @@ import { Argument, type Command } from 'commander';
 import type { AuditExplanation, AuditForbidding } from '../audit/contract.ts';
 import { atOf, auditClient, dateAndClockOf, failIfBroken, paymentPath } from './audit.ts';
 import { jsonOf } from './client.ts';
-import { dataOption, formatOption, type Given, timeOrRevision, verb } from './options.ts';
+import { dataOption, formatted, type Given, timeOrRevision } from './options.ts';
 import { columns, failOnMisfit, moneyText, print, printJson, styled } from './output.ts';
 
 type Options = Given<'amount' | 'at' | 'merchant' | 'data'>;
@@ -52,7 +52,7 @@ const explain = async (paymentId: string, command: string, options: Options): Pr
 };
 
 export const explainCommand = (): Command =>
-  verb('explain', 'payments explain pay_01… refund --amount 2000 --at 2026-03-03T12:00:00Z')
+  formatted('explain', 'payments explain pay_01… refund --amount 2000 --at 2026-03-03T12:00:00Z')
     .description('Says whether a command would be allowed, and which events forbid it.')
     .argument('<paymentId>', 'the payment')
     .addArgument(new Argument('<command>', 'the command').choices(['capture', 'void', 'refund']))
@@ -64,5 +64,4 @@ export const explainCommand = (): Command =>
     )
     .addOption(dataOption())
     .option('--merchant <id>', 'as this merchant sees it')
-    .addOption(formatOption())
     .action(explain);

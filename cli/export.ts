@@ -21,14 +21,7 @@ import { auditClient, auditPath } from './audit.ts';
 import { failOnBreaks, headText } from './breaks.ts';
 import { orFail } from './client.ts';
 import { lineCheck, manifestFileOf, wholeReason } from './export-file.ts';
-import {
-  dataOption,
-  formatOption,
-  type Given,
-  timeOrPosition,
-  timeValue,
-  verb,
-} from './options.ts';
+import { dataOption, formatted, type Given, timeOrPosition, timeValue } from './options.ts';
 import { CommandFailed, count, failOnMisfit, note, print, printJson } from './output.ts';
 
 type Incoming = { body: AsyncIterable<Uint8Array>; headers: Headers };
@@ -165,7 +158,7 @@ const exportEvents = async (paymentId: string | undefined, options: Options, com
 };
 
 export const exportCommand = (): Command =>
-  verb('export', 'payments export --out march.jsonl --from 2026-03-01T00:00:00Z')
+  formatted('export', 'payments export --out march.jsonl --from 2026-03-01T00:00:00Z')
     .description('Writes events as JSON lines, and a manifest to verify them with.')
     .argument('[paymentId]', 'one payment; left out: the whole log')
     .requiredOption('--out <file>', 'the file to write; its manifest is written next to it')
@@ -178,5 +171,4 @@ export const exportCommand = (): Command =>
     .option('--force', 'replace the file and its manifest where they are there already')
     .addOption(dataOption())
     .option('--merchant <id>', 'only this merchant')
-    .addOption(formatOption())
     .action(exportEvents);

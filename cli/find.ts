@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { AuditFound, AuditSearchPage } from '../audit/contract.ts';
 import { auditClient, auditPath } from './audit.ts';
 import { jsonOf } from './client.ts';
-import { formatOption, type Given, timeValue, verb } from './options.ts';
+import { formatted, type Given, timeValue } from './options.ts';
 import { moneyText, note, print, printJson, styled, table } from './output.ts';
 
 /** Texts for the query, by the names that they have there. */
@@ -37,7 +37,7 @@ const find = async (q: string | undefined, { format, ...parameters }: Options): 
 };
 
 export const findCommand = (): Command =>
-  verb('find', 'payments find 4242 --status REFUNDED --from 2026-03-01T00:00:00Z')
+  formatted('find', 'payments find 4242 --status REFUNDED --from 2026-03-01T00:00:00Z')
     .description('Finds payments by id, reference, last four digits, status, amount and time.')
     .argument('[q]', 'a paymentId, a merchantReference or the last four digits of a card')
     .option('--status <status>', 'such as CAPTURED')
@@ -48,5 +48,4 @@ export const findCommand = (): Command =>
     .option('--merchant <id>', 'only this merchant')
     .option('--limit <n>', 'how many payments at most, up to 200')
     .option('--cursor <cursor>', 'continue after an earlier page')
-    .addOption(formatOption())
     .action(find);

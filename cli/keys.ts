@@ -11,7 +11,7 @@ import type { EventStore } from '../shared/event-store/port.ts';
 import { openSqliteEventStore } from '../shared/event-store/sqlite/event-store.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import { createLogger } from '../shared/runtime/log.ts';
-import { type Format, formatOption, verb } from './options.ts';
+import { type Format, formatted, verb } from './options.ts';
 import { CommandFailed, count, countOf, note, print, printJson } from './output.ts';
 import { keyPlaceIn, readPublicKey, readSettings, secretIn } from './settings.ts';
 import { EVENTS, lockFolder } from './stopped-folder.ts';
@@ -128,10 +128,9 @@ const rewrap = async (options: Options): Promise<void> => {
 };
 
 const ofFolder = (name: string, example: string, description: string): Command =>
-  verb(name, `payments keys ${name} ${example}`)
+  formatted(name, `payments keys ${name} ${example}`)
     .description(description)
-    .option('--data <folder>', 'the data folder; left out: DATA_DIR')
-    .addOption(formatOption());
+    .option('--data <folder>', 'the data folder; left out: DATA_DIR');
 
 const SHOWS = 'Prints the id and the public key (JWK and PEM) of the key that seals the log.';
 const ROTATES = 'Makes a new key, signed by the old one, which is removed. Stop the service first.';

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { signedHeaders } from '../webhooks/signer.ts';
 import { amountIn, auditClient, auditPath, clockOf, type ShownEvent } from './audit.ts';
 import { openClient } from './client.ts';
-import { formatOption, type Given, verb } from './options.ts';
+import { formatted, type Given } from './options.ts';
 import { CommandFailed, note, print, quoted } from './output.ts';
 import { followStream } from './streams.ts';
 
@@ -148,7 +148,7 @@ const refuseWithoutForwarding = (options: Partial<ForwardOptions>, command: Comm
 };
 
 export const listenCommand = (): Command =>
-  verb(
+  formatted(
     'listen',
     'payments listen --type PaymentRefunded --from start',
     'payments listen --forward-to http://localhost:3000/hook',
@@ -167,7 +167,6 @@ export const listenCommand = (): Command =>
     .option('--types <types>', 'with --forward-to: comma list, such as payment.captured')
     .option('--print-secret', 'with --forward-to: print the secret that it signs with, and end')
     .option('--show-body', 'with --forward-to: print each message too')
-    .addOption(formatOption())
     .action(async (given: Options & Partial<ForwardOptions>, command: Command) => {
       const { forwardTo, ...options } = given;
       if (forwardTo !== undefined) return listenAndForward({ ...options, forwardTo });

@@ -20,6 +20,10 @@ export type Given<Texts extends string, Flags extends string = never> = {
 export const formatOption = (): Option =>
   new Option('--format <format>', 'how to print').choices(['pretty', 'json']).default('pretty');
 
+/** A verb whose result is printed in either format. */
+export const formatted = (name: string, ...examples: string[]): Command =>
+  verb(name, ...examples).addOption(formatOption());
+
 export const dataOption = (what = 'read this stopped data folder, and change nothing in it') =>
   new Option('--data <folder>', what);
 

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { ParkedList, ParkedRetry } from '../projector/contract.ts';
 import { postOps, readOps } from './client.ts';
-import { type Format, formatOption, verb } from './options.ts';
+import { type Format, formatted, verb } from './options.ts';
 import { CommandFailed, columns, note, print, printJson } from './output.ts';
 
 type Options = { format: Format };
@@ -32,15 +32,13 @@ export const parkedCommand = (): Command =>
       'Lists and retries payments parked at an event that cannot be applied; GET serves them from their events.',
     )
     .addCommand(
-      verb('list', 'payments parked list --format json')
+      formatted('list', 'payments parked list --format json')
         .description('Lists the parked payments, the oldest first.')
-        .addOption(formatOption())
         .action(list),
     )
     .addCommand(
-      verb('retry', 'payments parked retry pay_01J…')
+      formatted('retry', 'payments parked retry pay_01J…')
         .description('Applies the events of a parked payment again, once the cause is mended.')
         .argument('<paymentId>', 'the payment, see payments parked list')
-        .addOption(formatOption())
         .action(retry),
     );

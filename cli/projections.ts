@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import type { ProjectionList } from '../projector/contract.ts';
 import { postToFollowing, readOps } from './client.ts';
-import { type Format, formatOption, type Given, verb } from './options.ts';
+import { type Format, formatted, type Given, verb } from './options.ts';
 import { CommandFailed, count, countOf, note, print, printJson, styled, table } from './output.ts';
 import { AS_STREAM, streamResult } from './streams.ts';
 
@@ -135,15 +135,14 @@ export const projectionsCommand = (): Command =>
   verb('projections', 'payments projections status')
     .description('Shows how far the read models are, and rebuilds them from the event log.')
     .addCommand(
-      verb('status', 'payments projections status')
+      formatted('status', 'payments projections status')
         .description(
           'Shows the checkpoint, how far it is behind, and the running or the last rebuild.',
         )
-        .addOption(formatOption())
         .action(status),
     )
     .addCommand(
-      verb(
+      formatted(
         'rebuild',
         'payments projections rebuild --yes',
         'payments projections rebuild --yes --accept',
@@ -153,6 +152,5 @@ export const projectionsCommand = (): Command =>
         )
         .option('--accept', 'switch also if the amounts differ from the log')
         .option('--yes', 'do not ask for confirmation; needed where there is no terminal')
-        .addOption(formatOption())
         .action(rebuild),
     );

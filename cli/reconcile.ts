@@ -9,7 +9,7 @@ import {
 import type { Difference } from '../command-api/back-office/reconcile/differences.ts';
 import { auditClient, auditPath, paymentPath } from './audit.ts';
 import { type Client, jsonOf, openClient, rejectionLine } from './client.ts';
-import { dataOption, formatOption, type Given, timeValue, verb } from './options.ts';
+import { dataOption, formatted, type Given, timeValue } from './options.ts';
 import {
   CommandFailed,
   count,
@@ -198,7 +198,7 @@ const reconcile = async (paymentId: string | undefined, options: Options): Promi
 };
 
 export const reconcileCommand = (): Command =>
-  verb(
+  formatted(
     'reconcile',
     'payments reconcile --format json',
     'payments reconcile --all',
@@ -221,7 +221,6 @@ export const reconcileCommand = (): Command =>
         .conflicts(['acknowledge', 'all']),
     )
     .option('--all', 'everything, as with --data')
-    .addOption(formatOption())
     .option(
       '--acknowledge',
       'after comparing, reopen a service that only reads because the provider is ahead of the log; recorded with your name',

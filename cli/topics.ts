@@ -5,7 +5,7 @@ import { withoutControlSigns } from '../shared/runtime/json.ts';
 import type { RelayParkedList, RelayParkedRetries, RelayParkedRetry } from '../topics/contract.ts';
 import { auditPath } from './audit.ts';
 import { bodyText, type Client, openClient, orFail, postOps, readOps } from './client.ts';
-import { type Format, formatOption, verb } from './options.ts';
+import { type Format, formatted, verb } from './options.ts';
 import { CommandFailed, columns, count, note, print, printJson } from './output.ts';
 
 const FOLLOW_MS = 500;
@@ -109,9 +109,8 @@ export const topicsCommand = (): Command =>
   verb('topics', 'payments topics tail --topic state | jq .data.status')
     .description('Shows the topics that other systems read, with a broker or without one.')
     .addCommand(
-      verb('list', 'payments topics list --format json')
+      formatted('list', 'payments topics list --format json')
         .description('Lists the topics, and how far the relay has sent events to them.')
-        .addOption(formatOption())
         .action(list),
     )
     .addCommand(
@@ -137,16 +136,14 @@ export const topicsCommand = (): Command =>
         .action(tail),
     )
     .addCommand(
-      verb('parked', 'payments topics parked --format json')
+      formatted('parked', 'payments topics parked --format json')
         .description('Lists the payments that the relay has parked: their messages wait, in order.')
-        .addOption(formatOption())
         .action(listParked),
     )
     .addCommand(
-      verb('retry', 'payments topics retry pay_01J…', 'payments topics retry --all')
+      formatted('retry', 'payments topics retry pay_01J…', 'payments topics retry --all')
         .description('Sends what waits of a payment that the relay has parked, or of all of them.')
         .argument('[paymentId]', 'the payment, see payments topics parked')
         .option('--all', 'each parked payment, once')
-        .addOption(formatOption())
         .action(retry),
     );

@@ -6,7 +6,7 @@ import type {
   UnresolvedList,
 } from '../command-api/back-office/by-hand/contract.ts';
 import { jsonOf, openClient, readOps } from './client.ts';
-import { type Format, formatOption, type Given, verb } from './options.ts';
+import { type Format, formatted, type Given } from './options.ts';
 import { moneyText, note, print, printJson, table } from './output.ts';
 
 type Unresolved = UnresolvedList['unresolved'][number];
@@ -71,11 +71,10 @@ const list = async ({ format }: { format: Format }): Promise<void> => {
 };
 
 export const unresolvedCommand = (): Command =>
-  verb('unresolved', 'payments unresolved --format json')
+  formatted('unresolved', 'payments unresolved --format json')
     .description(
       'Lists operations whose outcome at the provider is not known, or of which the provider says other than what was resolved by hand, the oldest first.',
     )
-    .addOption(formatOption())
     .action(list);
 
 type Options = { outcome: 'approved' | 'declined'; evidence: string } & Given<
@@ -115,7 +114,7 @@ const resolve = async (paymentId: string, options: Options): Promise<void> => {
 };
 
 export const resolveCommand = (): Command =>
-  verb(
+  formatted(
     'resolve',
     'payments token --merchant "*" --scope ops:resolve --subject ann@example.com',
     'PAYMENTS_TOKEN=… payments resolve pay_01J… --outcome declined --without-fence --evidence "letter of the provider, case 4711"',
@@ -138,5 +137,4 @@ export const resolveCommand = (): Command =>
       '--without-fence',
       'declined although the provider does not promise never to carry it out',
     )
-    .addOption(formatOption())
     .action(resolve);

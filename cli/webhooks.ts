@@ -8,7 +8,7 @@ import type {
   WebhookEndpointWithSecret,
 } from '../webhooks/endpoints/contract.ts';
 import { type Client, jsonOf, openClient } from './client.ts';
-import { formatOption, type Given, timeValue, verb } from './options.ts';
+import { formatted, type Given, timeValue, verb } from './options.ts';
 import { CommandFailed, columns, note, print, printJson, printList, table } from './output.ts';
 
 type Options = Given<'merchant'>;
@@ -128,10 +128,9 @@ const resend = async (endpointId: string, options: Given<'merchant' | 'since' | 
 };
 
 const part = (name: string, description: string, example: string): Command =>
-  verb(name, `payments webhooks ${name}${example}`)
+  formatted(name, `payments webhooks ${name}${example}`)
     .description(description)
-    .option('--merchant <id>', 'whose endpoints; m_demo where left out')
-    .addOption(formatOption());
+    .option('--merchant <id>', 'whose endpoints; m_demo where left out');
 
 const ofOne = (name: string, description: string, options = ''): Command =>
   part(name, description, ` we_01J…${options}`).argument(

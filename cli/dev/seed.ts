@@ -2,7 +2,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import { type Client, openClient, rejectionLine } from '../client.ts';
-import { type Format, formatOption, verb } from '../options.ts';
+import { type Format, formatted } from '../options.ts';
 import { CommandFailed, print, printJson } from '../output.ts';
 import { startProgress } from '../streams.ts';
 import { SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
@@ -94,8 +94,7 @@ const seedAndPrint = async (count: number, { format }: { format: Format }): Prom
 };
 
 export const seedCommand = (): Command =>
-  verb('seed', 'payments seed 1000')
+  formatted('seed', 'payments seed 1000')
     .description(`Makes payments of every kind, ${AT_ONCE} at once.`)
     .argument('<n>', 'how many payments', paymentCount)
-    .addOption(formatOption())
     .action(seedAndPrint);

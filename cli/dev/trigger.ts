@@ -6,7 +6,7 @@ import { PaymentRequest } from '../../command-api/request/schemas.ts';
 import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
 import { orElse } from '../../shared/runtime/error-text.ts';
 import { type Client, openClient, rejectionLine } from '../client.ts';
-import { type Format, formatOption, verb } from '../options.ts';
+import { type Format, formatted } from '../options.ts';
 import {
   CommandFailed,
   moneyText,
@@ -32,9 +32,8 @@ const printCards = ({ format }: { format: Format }): void => {
 };
 
 export const cardsCommand = (): Command =>
-  verb('cards', 'payments cards --format json')
+  formatted('cards', 'payments cards --format json')
     .description('Lists the test cards of the simulated provider and what each of them does.')
-    .addOption(formatOption())
     .action(printCards);
 
 type Json = Record<string, unknown>;
@@ -248,7 +247,7 @@ const stepsOf = (name: ScenarioName, { amount, set }: TriggerOptions): Step[] =>
 const SUMMARIES = SCENARIO_NAMES.map((name) => `  ${name.padEnd(22)} ${SCENARIOS[name].summary}`);
 
 export const triggerCommand = (): Command =>
-  verb(
+  formatted(
     'trigger',
     'payments trigger full-story --amount 2500 --set merchantReference=order-7',
     'payments trigger dispute',
@@ -264,6 +263,5 @@ export const triggerCommand = (): Command =>
       (one: string, before: string[]) => [...before, one],
       [] as string[],
     )
-    .addOption(formatOption())
     .addHelpText('after', `\nScenarios:\n${SUMMARIES.join('\n')}`)
     .action(play);
