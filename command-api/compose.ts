@@ -50,7 +50,7 @@ import { createPaymentLog } from './payment-log.ts';
 import { askAboutNeverSent } from './recovery/contradiction.ts';
 import { askAbout, onNotice, watchOldAuthorizations } from './recovery/later-results.ts';
 import { followLogTail, type LogTail } from './recovery/log-tail.ts';
-import { type Sweep, type SweepOptions, startSweep } from './recovery/sweep.ts';
+import { type SweepOptions, startSweep } from './recovery/sweep.ts';
 import { createUnresolved } from './recovery/unresolved.ts';
 import { askAboutUntold, openElsewhereLook, untoldDisputes } from './recovery/untold.ts';
 import { COMMAND_ROUTES, type CommandApi } from './routes.ts';
@@ -184,11 +184,11 @@ const openParts = (options: CommandSideOptions) => {
     askAboutUntold: (paymentIds) => askAboutUntold(commands, paymentIds),
     onNeverSent: (difference) => askAboutNeverSent(commands, difference),
   });
-  const { opener } = options;
-  const seen = { store, readModels, opener, providerAhead };
-  const sources = { ...seen, rejections, elsewhereLook, documents };
   const attention = attentionSources({
-    ...sources,
+    ...options,
+    providerAhead,
+    rejections,
+    elsewhereLook,
     commands,
     verifyEveryMs: config.verifyEveryMs,
     unresolvedAfterMs: options.unresolvedAfterMs ?? UNRESOLVED_AFTER_MS,
@@ -204,19 +204,11 @@ const openParts = (options: CommandSideOptions) => {
 type Parts = ReturnType<typeof openParts>;
 
 const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): void => {
-  const { config, store, readModels, providerAhead, commands, attention, stopping, log } = parts;
-  const { reconciling, webhooks, metrics } = parts;
+  const { config, store, commands, reconciling, webhooks, metrics, log } = parts;
   registerRoutes(app, authHooks, COMMAND_ROUTES, {
-    store,
-    readModels,
-    providerAhead,
-    commands,
-    config,
-    openText: parts.opener.openText,
-    bodies: parts.opener.bodies,
-    erasures: parts.erasures,
-    stopping: stopping.signal,
-    metrics,
+    ...parts,
+    ...parts.opener,
+    stopping: parts.stopping.signal,
     record: createRecorder(store),
     reconcile: reconciling.compare,
     streams: createStreams(app),
@@ -229,7 +221,7 @@ const register = (parts: Parts, app: FastifyInstance, authHooks: AuthHooks): voi
       },
     }),
     webhooks: { ...webhooks, deliveries: readableDeliveries(webhooks.deliveries), store },
-    attention: (merchantId) => attentionItems(attention, merchantId),
+    attention: (merchantId) => attentionItems(parts.attention, merchantId),
     requestBudgetMs: config.requestBudgetMs,
     onOtherCard: ({ merchantId, requestId }) => {
       metrics.cardLikeTexts.inc();
@@ -244,25 +236,23 @@ export const openCommandSide = (options: CommandSideOptions) => {
   const { commands, stopping } = parts;
   const { inFlight, unresolved, logger } = commands;
   let stoppingSinceMs: number | undefined;
-  let sweep: Sweep | undefined;
   let tail: LogTail | undefined;
-  let old: ReturnType<typeof watchOldAuthorizations> | undefined;
+  const stops = [reconciling.stop];
   provider.onNotice?.((paymentId) => void onNotice(commands, paymentId));
   provider.onBack(unresolved.askAboutAll);
   const startSweeping = (ready?: Promise<unknown>): void => {
-    sweep ??= startSweep({ store, readModels, unresolved, logger, ready });
+    stops.push(startSweep({ store, readModels, unresolved, logger, ready }).stop);
   };
   const followTail = (): LogTail | undefined => {
     if (options.sharedStore) tail ??= followLogTail({ ...commands, store });
     return tail;
   };
   const watchAuthorizations = (startTimer?: StartTimer): void => {
-    old ??= watchOldAuthorizations(commands, readModels, startTimer);
+    stops.push(watchOldAuthorizations(commands, readModels, startTimer).stop);
   };
-  let retention: ReturnType<typeof watchRetention> | undefined;
   const watchRetained = (startTimer?: StartTimer): void => {
     const { retentionDays: days } = config;
-    if (days > 0) retention ??= watchRetention({ ...parts, days }, startTimer);
+    if (days > 0) stops.push(watchRetention({ ...parts, days }, startTimer).stop);
   };
   let erasing: NodeJS.Timeout | undefined;
   /** Until a store of keys that is away has erased them, it opens nothing. */
@@ -302,10 +292,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
     register: (app: FastifyInstance, authHooks: AuthHooks) => register(parts, app, authHooks),
     /** Before the server is closed: begins nothing more that no request waits for, and bounds waits. */
     beginStop: (): void => {
-      sweep?.stop();
-      reconciling.stop();
-      old?.stop();
-      retention?.stop();
+      for (const stop of stops) stop();
       stoppingSinceMs ??= performance.now();
       if (config.drainMs === 0) endAsking();
       else setTimeout(endAsking, config.drainMs).unref();

@@ -1,6 +1,7 @@
 /** On the command side, which knows the provider; a POST, because it sets the provider to work. */
 import { z } from 'zod';
 import type { Recorder } from '../../../audit/access-recorder.ts';
+import { rejectBusy } from '../../../audit/live.ts';
 import { UnreadableStream } from '../../../shared/event-store/errors.ts';
 import { isUnreadableOf } from '../../../shared/event-store/fold-stream.ts';
 import type { EventStore } from '../../../shared/event-store/port.ts';
@@ -64,10 +65,7 @@ export const RECONCILE_ROUTES = {
     handle: async (deps, { query }, reply) => {
       const compare = () => deps.reconcile(query);
       const isStream = accepts(reply, EVENT_STREAM);
-      if (isStream && !deps.streams.take(reply)) {
-        const details = ['too many streams are open; try again later'];
-        return reject(reply, 'SERVICE_UNAVAILABLE', details, RETRY_LATER);
-      }
+      if (isStream && !deps.streams.take(reply)) return rejectBusy(reply);
       await deps.record(reply.request, { action: 'RECONCILE' });
       if (isStream) return deps.streams.send(reply, EVENT_STREAM, () => resultTexts(compare));
       return compare().then(
