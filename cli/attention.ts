@@ -14,7 +14,6 @@ import { CommandFailed, columns, count, print, printJson, printList } from './ou
 const LIST = '/ops/v1/attention';
 const LIMIT = '1000';
 
-/** Throws CommandFailed as readOps. */
 export const readAttention = async (query: Record<string, string> = {}) => {
   const items: AttentionItem[] = [];
   let cursor: string | undefined;

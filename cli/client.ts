@@ -156,7 +156,6 @@ export const rejectionLine = (status: number, body: string): string => {
   return `${error}: ${String(message).replace(/\.$/, '')}${list}${last}`;
 };
 
-/** Throws CommandFailed where the connection is lost before the end of the body. */
 export const bodyText = async (response: Response): Promise<string> => {
   try {
     return await response.text();
@@ -184,7 +183,6 @@ export const jsonOf = async <T>(response: Promise<Response>): Promise<T> => {
   }
 };
 
-/** The JSON of an operators' route. Throws CommandFailed as openClient and jsonOf. */
 export const readOps = async <T>(path: string): Promise<T> =>
   jsonOf<T>((await openClient({ scope: 'ops:admin' })).get(path));
 
@@ -211,5 +209,4 @@ export const postToFollowing = async (
   }
 };
 
-/** The JSON of an operators' command to the projector that follows the log. Throws CommandFailed. */
 export const postOps = async <T>(path: string): Promise<T> => jsonOf<T>(postToFollowing(path));

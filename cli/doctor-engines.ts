@@ -40,7 +40,6 @@ const CAUSES: Record<string, string> = {
 };
 
 type Probe = Pick<EngineFinding, 'engine' | 'place' | 'cause'> & {
-  /** Throws when the engine cannot be used. */
   call: () => Promise<unknown>;
   /** The likely cause where the error names none. */
   hint: string;

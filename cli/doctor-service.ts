@@ -101,7 +101,6 @@ const settingsOf = async (config: Config): Promise<Pick<ServiceFinding, 'setting
   );
 };
 
-/** Asks the service at the address of this shell. Throws CommandFailed where that is no address. */
 export const lookAtService = async (config: Config): Promise<ServiceFinding> => {
   const { url: address } = await openClient();
   const url = withoutSecrets(address);

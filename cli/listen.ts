@@ -58,7 +58,6 @@ const secretOf = (ready: string): string => {
   );
 };
 
-/** Throws CommandFailed for a malformed address, and if the service rejects the request. */
 const listenAndForward = async (options: ForwardOptions): Promise<void> => {
   const { forwardTo, from, types, merchant, printSecret, format, showBody } = options;
   if (!/^https?:\/\//i.test(forwardTo) || !URL.canParse(forwardTo))

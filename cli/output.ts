@@ -27,7 +27,6 @@ export const note = (...lines: string[]): void => {
   process.stderr.write(lines.map((line) => `${shown(line)}\n`).join(''));
 };
 
-/** A list: as JSON, or line by line; a note where there is nothing. */
 export const printList = <T>(
   format: 'pretty' | 'json',
   list: readonly T[],
@@ -59,7 +58,6 @@ export const columns = (given: readonly (readonly string[])[]): string[] => {
   );
 };
 
-/** The lines of a table, each cell of a row by the heading of its column. */
 export const table =
   <T>(cells: Readonly<Record<string, (row: T) => string>>) =>
   (rows: readonly T[]): string[] => {
@@ -91,7 +89,6 @@ export class CommandFailed extends Error {
   }
 }
 
-/** The service gave no response: it cannot be reached, or the connection was lost. */
 export class ServiceUnreachable extends CommandFailed {}
 
 /** Throws CommandFailed, exit code 3, where the log that was read is not the one that was sealed last. */

@@ -163,7 +163,6 @@ const failUnlessEqual = (compared: PaymentReconciliation): void => {
   );
 };
 
-/** Prints each operation with its finding; throws CommandFailed unless log and provider agree. */
 const reconcilePayment = async (paymentId: string, { merchant, limit, format }: Options) => {
   const client = await auditClient(merchant);
   const path = paymentPath(paymentId, 'reconcile', { limit });

@@ -18,7 +18,6 @@ import { makeDataDir } from '../shared/runtime/private-files.ts';
 import { SECRET_ALGORITHM } from '../shared/runtime/settings/table.ts';
 import { CommandFailed } from './output.ts';
 
-/** Throws CommandFailed with every problem. */
 export const readSettings = (): Config => {
   const result = loadConfig(process.env);
   if (!result.ok) throw new CommandFailed(result.problems.join('\npayments: '));
@@ -80,7 +79,6 @@ export const makeToken = async (
   return signToken(await signerOf(config), claims);
 };
 
-/** The file of SEALING_KEY_FILE, else the one in a data folder. Throws CommandFailed. */
 export const keyPlaceIn = (folder: string): KeyPlace => {
   const config = readSettings();
   const keyFile = config.seals.keyFile ?? join(folder, SEALING_KEY_NAME);

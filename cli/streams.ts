@@ -65,7 +65,6 @@ async function* serverSentEvents(response: Response): AsyncGenerator<EventSource
   }
 }
 
-/** `lost`: the message for a connection that is lost before the result. */
 type ToResult = {
   what: string;
   lost: string;

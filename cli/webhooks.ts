@@ -17,7 +17,6 @@ const ENDPOINTS = '/api/v1/webhook-endpoints';
 const pathOf = (endpointId: string, rest = ''): string =>
   `${ENDPOINTS}/${encodeURIComponent(endpointId)}${rest}`;
 
-/** The JSON of a successful response. Throws CommandFailed. */
 const send = async <T>(
   { merchant }: Options,
   method: Parameters<Client['send']>[0],
@@ -70,7 +69,6 @@ const listAttempts = async (endpointId: string, query: string, options: Options)
 const POLL_MS = 200;
 const POLLS_MAX = 200;
 
-/** Exit code 1 where the test is not accepted. */
 const test = async (endpointId: string, options: Options): Promise<void> => {
   const { eventId } = await send<{ eventId: string }>(options, 'POST', pathOf(endpointId, '/test'));
   for (let polls = 0; polls < POLLS_MAX; polls += 1) {

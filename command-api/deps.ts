@@ -10,7 +10,6 @@ export type CommandDeps = AskDeps & {
   store: Pick<EventStore, 'append' | 'readStream'>;
   isLevel(): boolean;
   identities: Identities;
-  /** Gives the key of each box. */
   keys: Pick<KeyStore, 'take'>;
   /** Other processes append to it: what this process last saw of a payment may be old. */
   sharedStore: boolean;

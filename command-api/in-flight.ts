@@ -103,7 +103,6 @@ export const createInFlight = (options: {
     isWaiting,
     noteLookUp: (operationId: string, url: string | undefined): void =>
       void lookedUp.set(operationId, { atMs: nowMs(), url }),
-    /** While it waits for the shopper. */
     wasJustLookedUp: (operation: Operation): boolean =>
       isWaiting(operation) &&
       Math.abs(nowMs() - (lookedUp.get(operation.operationId)?.atMs ?? 0)) < LOOK_UP_AGAIN_MS,

@@ -207,7 +207,6 @@ export const openService = async (
       // A file never stands still, and appends to it are kept until the end.
       if (engine.shared) await store.close();
     },
-    /** Ends the requests in flight, makes everything durable, closes all. */
     stop: async (): Promise<void> => {
       commands.beginStop();
       await closeGracefully(app, config);

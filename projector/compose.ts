@@ -30,7 +30,6 @@ export type ProjectorOptions = {
   /** Set where this process appends as well, through `freshness.tracked`. */
   freshness?: Freshness;
   backOff?: BackOff;
-  /** How often it looks for a checkpoint that stands still, and for wiped read models. */
   watchMs?: number;
   stillMsMax?: number;
   leaseMs?: number;

@@ -34,7 +34,6 @@ export const trackFreshness = (trackedMax = TRACKED_MAX) => {
   };
 
   return {
-    /** The store, whose every append is tracked. */
     tracked: (store: EventStore): EventStore => ({
       ...store,
       append: async (stream, expected, events) => {

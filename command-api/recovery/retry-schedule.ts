@@ -18,7 +18,6 @@ export type Attempted<T> =
 
 export type FailedAttempt = { attempts: number; nextAttemptMs: number; error?: unknown };
 
-/** `known` is what is known by now. */
 export type Scheduled<T> = { readonly paymentId: string; known: T };
 
 type RetrySchedulesOptions<T> = {

@@ -57,7 +57,6 @@ const noteOperations = (unresolved: Map<string, Set<string>>, page: readonly Log
 
 export const startSweep = (options: SweepOptions) => {
   const { store, readModels, unresolved, logger } = options;
-  /** Up to here the log was read. */
   let readTo: Position | undefined;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;

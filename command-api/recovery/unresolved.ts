@@ -103,7 +103,6 @@ type UnresolvedDeps = AskDeps & {
   startTimer?: StartTimer;
 };
 
-/** `known` are the payment's operations. */
 const logFailed = (
   { logger, nowMs, providers }: UnresolvedDeps,
   paymentId: string,
@@ -243,7 +242,6 @@ export const createUnresolved = (deps: UnresolvedDeps) => {
         });
       }
     },
-    /** By payment. */
     all: schedules.all as ReadonlyMap<string, Readonly<Scheduled<Known>>>,
     metrics: () => metricsOf(list(), nowMs()),
     list,

@@ -36,7 +36,6 @@ const LICENSE = { name: 'MIT', identifier: 'MIT' };
 
 type Tag = 'Payments' | 'Webhooks' | 'Audit' | 'Operations';
 
-/** The content of a YAML file of this folder. */
 export const textsOf = (file: string) =>
   parse(readFileSync(join(import.meta.dirname, file), 'utf8'), { merge: true });
 
@@ -183,7 +182,6 @@ export const mayBeTooLarge = ({ method, path }: RoutePlace, form: RequestForm): 
   (method === 'POST' || method === 'PATCH') &&
   (form.body !== undefined || path.includes(':paymentId'));
 
-/** The responses that routes share. */
 const standardResponses = (place: RoutePlace, form: RequestForm): Responses => {
   const tooLarge: Responses = mayBeTooLarge(place, form)
     ? { 413: { description: 'The body is above 64 KiB.' } }

@@ -47,7 +47,6 @@ import type { AttentionItem, AttentionReason } from './contract.ts';
 
 export const UNRESOLVED_AFTER_MS = 15 * 60_000;
 
-/** Of each source. */
 const LISTED_MAX = 1_000;
 /** The streams of payments that are read to tell an event that cannot be read from one that does not fit. */
 const READ_MAX = 100;
@@ -344,7 +343,6 @@ export const attentionItems = async (
   return found.flat().sort((a, b) => (itemPlace(a) < itemPlace(b) ? -1 : 1));
 };
 
-/** Sorts by time, then by id. */
 export const itemPlace = ({ since, id }: AttentionItem): string => `${since} ${id}`;
 
 /** All others end by themselves with their cause. */

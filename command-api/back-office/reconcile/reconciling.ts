@@ -86,7 +86,6 @@ type ReconcilingOptions = Omit<ReconcileOptions, 'signal' | 'since'> &
     /** Never throws. */
     onNeverSent: (difference: Difference) => Promise<void>;
     readModels: Pick<ReadModelsReader, 'parked'>;
-    /** Disputes that the log has otherwise. */
     untoldDisputes: () => Promise<KnownDispute[]>;
     /** True where something is recorded now. */
     askAboutUntold: (paymentIds: ReadonlySet<string>) => Promise<boolean>;
