@@ -4,6 +4,7 @@ import type { EventStore, NewEvent, RecordedEvent } from '../../shared/event-sto
 import {
   type EventData,
   type PaymentEvent,
+  type PaymentEventType,
   type PlacedEvent,
   streamOf,
 } from '../../shared/payment/events.ts';
@@ -26,10 +27,15 @@ const decline = {
   outcome: 'DECLINED',
 } as const;
 
-const builder =
-  <T extends PaymentEvent['type']>(type: T, usual: Plain<EventData<T>>) =>
-  (data: Partial<Plain<EventData<T>>> = {}): PaymentEvent =>
+/** One of each type, as its builder makes it. */
+export const EVENTS = {} as Record<PaymentEventType, PaymentEvent>;
+
+const builder = <T extends PaymentEventType>(type: T, usual: Plain<EventData<T>>) => {
+  const build = (data: Partial<Plain<EventData<T>>> = {}): PaymentEvent =>
     ({ type, data: { ...usual, ...data } }) as unknown as PaymentEvent;
+  EVENTS[type] = build();
+  return build;
+};
 
 /** A box that no key opens: most tests look at no name. */
 export const SEALED = { box: 'b'.repeat(64), key: 'k'.repeat(32) };
