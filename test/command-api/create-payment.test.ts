@@ -1,5 +1,6 @@
 /** POST /api/v1/payments: every row of the interface's error table, and every test card. */
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { CARD_KEPT } from '../support/payment-events.ts';
 import {
   APPROVED,
   CREATED_ID,
@@ -20,15 +21,7 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
-const CARD = {
-  bin: '42424242',
-  last4: '4242',
-  holderName: 'Ada Lovelace',
-  cvvPresentDuringAttempt: true,
-  expiryMonth: '12',
-  expiryYear: '2030',
-  brand: 'VISA',
-};
+const CARD = { ...CARD_KEPT, holderName: 'Ada Lovelace' };
 const { last4: _, ...ENCRYPTED_CARD } = CARD;
 
 describe('interface, create: 200', () => {

@@ -51,6 +51,14 @@ const openOver = (store = memoryEventStore(), providers = ['http:pay.example']) 
   return { provider, open };
 };
 
+/** Started while its provider is out of reach. */
+const startAway = async ({ provider, open } = openOver()) => {
+  provider.reachable = false;
+  const ahead = open();
+  await ahead.start();
+  return { provider, ahead };
+};
+
 describe('gaps §17: a log that is known to be level with the ledger', () => {
   /** The ledger's one operation is in the log. */
   const openLevel = async () => {
@@ -63,10 +71,7 @@ describe('gaps §17: a log that is known to be level with the ledger', () => {
   };
 
   test('is level once the ledger was compared and nothing is missing', async () => {
-    const { provider, open } = await openLevel();
-    provider.reachable = false;
-    const ahead = open();
-    await ahead.start();
+    const { provider, ahead } = await startAway(await openLevel());
     expect(ahead.isLevel()).toBe(false);
     provider.reachable = true;
     await ahead.readOnly();
@@ -74,10 +79,7 @@ describe('gaps §17: a log that is known to be level with the ledger', () => {
   });
 
   test('is not, where requests passed before that may fill the last page of the ledger', async () => {
-    const { provider, open } = await openLevel();
-    provider.reachable = false;
-    const ahead = open();
-    await ahead.start();
+    const { provider, ahead } = await startAway(await openLevel());
     expect(await ahead.readOnly()).toBeUndefined();
     provider.reachable = true;
     expect(await ahead.readOnly()).toBeUndefined();
@@ -112,10 +114,7 @@ test('gaps §17: where the end of the ledger is hidden, merchants only read unti
 
 describe('a provider that is ahead of the log', () => {
   test('one that is out of reach at the start holds up no request, and the first one after its return is rejected', async () => {
-    const { provider, open } = openOver();
-    provider.reachable = false;
-    const ahead = open();
-    await ahead.start();
+    const { provider, ahead } = await startAway();
     expect(await ahead.readOnly()).toBeUndefined();
     expect(readOnlyWarnings({ providerAhead: ahead })).toEqual([]);
     provider.reachable = true;
@@ -126,10 +125,7 @@ describe('a provider that is ahead of the log', () => {
   });
 
   test('while it is away, requests that come at a time have the ledger read once', async () => {
-    const { provider, open } = openOver();
-    provider.reachable = false;
-    const ahead = open();
-    await ahead.start();
+    const { provider, ahead } = await startAway();
     const held = Promise.withResolvers<void>();
     provider.responds = held.promise;
     provider.reads = 0;
@@ -140,10 +136,7 @@ describe('a provider that is ahead of the log', () => {
   });
 
   test('a ledger that never answers holds up each request for a moment alone', async () => {
-    const { provider, open } = openOver();
-    provider.reachable = false;
-    const ahead = open();
-    await ahead.start();
+    const { provider, ahead } = await startAway();
     provider.responds = new Promise(() => undefined);
     expect(await ahead.readOnly()).toBeUndefined();
   });

@@ -5,12 +5,8 @@
 import { afterAll, expect, test } from '@jest/globals';
 import { streamOf } from '../../shared/payment/events.ts';
 import { startStandIn } from '../support/eventstoredb-stand-in.ts';
-import {
-  type CommandResponse,
-  idOf,
-  openInProcess,
-  SECRET,
-} from '../support/service-in-process.ts';
+import { settingsAt } from '../support/server-service.ts';
+import { type CommandResponse, idOf, openInProcess } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 const MANY = 24;
@@ -40,12 +36,7 @@ const textsOf = (payments: CommandResponse[]) =>
   Promise.all(payments.map(async (one) => (await service.get(idOf(one))).text));
 
 const standIn = await startStandIn();
-const service = await openInProcess({
-  EVENTSTOREDB_URL: standIn.url,
-  IDEMPOTENCY_SECRET: SECRET,
-  WEBHOOK_SECRET: SECRET,
-  PERSONAL_DATA_KEK: SECRET,
-});
+const service = await openInProcess(settingsAt(standIn.url));
 const made = await times(MANY, () => again(create));
 afterAll(async () => {
   await service?.[Symbol.asyncDispose]();

@@ -5,15 +5,11 @@
 import { afterAll, expect, test } from '@jest/globals';
 import { startStandIn } from '../support/eventstoredb-stand-in.ts';
 import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
-import { openInProcess, SECRET } from '../support/service-in-process.ts';
+import { settingsAt } from '../support/server-service.ts';
+import { openInProcess } from '../support/service-in-process.ts';
 
 const standIn = await startStandIn();
-const service = await openInProcess({
-  EVENTSTOREDB_URL: standIn.url,
-  IDEMPOTENCY_SECRET: SECRET,
-  WEBHOOK_SECRET: SECRET,
-  PERSONAL_DATA_KEK: SECRET,
-});
+const service = await openInProcess(settingsAt(standIn.url));
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   await standIn.close();

@@ -24,6 +24,7 @@ import {
   authorizationExpired,
   authorizationExpiring,
   authorized,
+  CARD_KEPT,
   captureDeclined,
   captured,
   captureRequested,
@@ -59,15 +60,7 @@ const responseIn = (events: PaymentEvent[]): PaymentResponse =>
 /** What the box of a payment holds. */
 const HELD = { text: { holderName: 'Jane Doe' } };
 
-const card = {
-  bin: '42424242',
-  last4: '4242',
-  holderName: 'Jane Doe',
-  cvvPresentDuringAttempt: true,
-  expiryMonth: '12',
-  expiryYear: '2030',
-  brand: 'VISA',
-};
+const card = { ...CARD_KEPT, holderName: 'Jane Doe' };
 const { last4: _, ...encryptedCard } = card;
 
 /** The body right after PaymentCreated: all later bodies are told by what differs from it. */

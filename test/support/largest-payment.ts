@@ -5,6 +5,7 @@ import type { PaymentDetails } from '../../shared/payment/fields.ts';
 import { takeApart } from '../../shared/payment/response.ts';
 import {
   authorized,
+  CARD_KEPT,
   captured,
   created,
   operationId,
@@ -41,15 +42,7 @@ const details: PaymentDetails = {
   source: { storeId: LONG, initiatedBy: 'CONSUMER', externalMerchantId: LONG },
 };
 
-const CARD = {
-  bin: '42424242',
-  last4: '4242',
-  holderName: LONG,
-  cvvPresentDuringAttempt: true,
-  expiryMonth: '12',
-  expiryYear: '2030',
-  brand: 'VISA',
-};
+const CARD = { ...CARD_KEPT, holderName: LONG };
 
 /** The first event, with every text at its maximum, and all items that there may be or fewer. */
 export const largestCreated = (

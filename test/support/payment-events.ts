@@ -37,6 +37,16 @@ const builder = <T extends PaymentEventType>(type: T, usual: Plain<EventData<T>>
   return build;
 };
 
+/** What is kept of a card beside its holder's name. */
+export const CARD_KEPT = {
+  bin: '42424242',
+  last4: '4242',
+  cvvPresentDuringAttempt: true,
+  expiryMonth: '12',
+  expiryYear: '2030',
+  brand: 'VISA',
+};
+
 /** A box that no key opens: most tests look at no name. */
 export const SEALED = { box: 'b'.repeat(64), key: 'k'.repeat(32) };
 
@@ -45,14 +55,7 @@ export const created = builder('PaymentCreated', {
   paymentId: 'pay_1',
   merchantId: 'm_1',
   captureNow: false,
-  card: {
-    bin: '42424242',
-    last4: '4242',
-    cvvPresentDuringAttempt: true,
-    expiryMonth: '12',
-    expiryYear: '2030',
-    brand: 'VISA',
-  },
+  card: CARD_KEPT,
   details: { merchantReference: 'order-1' },
   personal: SEALED,
   identity,

@@ -19,6 +19,14 @@ export type ServerService = Awaited<ReturnType<typeof openServerService>>;
 const capture = async (service: InProcess): Promise<string> =>
   idOf(await service.create({ captureNow: true }));
 
+/** Where the events are on a server, no secret is in the data folder. */
+export const settingsAt = (url: string) => ({
+  EVENTSTOREDB_URL: url,
+  IDEMPOTENCY_SECRET: SECRET,
+  WEBHOOK_SECRET: SECRET,
+  PERSONAL_DATA_KEK: SECRET,
+});
+
 /** Opens it with two captured payments, both in the read models. */
 export const openServerService = async (
   settings: Record<string, string> = {},
@@ -26,14 +34,8 @@ export const openServerService = async (
   log?: Log,
 ) => {
   const standIn = await startStandIn();
-  const own = {
-    EVENTSTOREDB_URL: standIn.url,
-    IDEMPOTENCY_SECRET: SECRET,
-    WEBHOOK_SECRET: SECRET,
-    PERSONAL_DATA_KEK: SECRET,
-    ...settings,
-  };
-  const service = await openInProcess(own, log, over);
+  const own = settingsAt(standIn.url);
+  const service = await openInProcess({ ...own, ...settings }, log, over);
   const url = await service.listen();
   const token = await signToken({
     merchant_id: '*',
@@ -55,10 +57,7 @@ export const openServerService = async (
     PAYMENTS_URL: url,
     PAYMENTS_TOKEN: token,
     DATA_DIR: service.dataDir,
-    EVENTSTOREDB_URL: standIn.url,
-    IDEMPOTENCY_SECRET: SECRET,
-    WEBHOOK_SECRET: SECRET,
-    PERSONAL_DATA_KEK: SECRET,
+    ...own,
   };
   return {
     standIn,
