@@ -56,8 +56,8 @@ export const readCreate = (
   request: FastifyRequest,
 ): Read<CreateContent & { key: string | undefined }> => {
   const keyed = parseIdempotencyKey(request.raw.rawHeaders);
-  if (!keyed.ok) return keyed;
   const text = takeText(request);
+  if (!keyed.ok) return keyed;
   const json = parseText(text, AMOUNTS);
   if (!json.ok) return invalid(notJson(json.at));
   const parsed = parseCreate(json.value, keyed.key, text, json.repeated);
