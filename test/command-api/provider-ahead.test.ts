@@ -10,19 +10,11 @@ import { PROVIDER_AHEAD_STREAM } from '../../shared/payment/audit-events.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { created } from '../support/payment-events.ts';
+import { ledgerEntry } from '../support/provider-operations.ts';
 import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
 
-const ENTRY = {
-  cursor: '7',
-  operationId: 'op_1',
-  kind: 'SALE',
-  paymentId: 'pay_1',
-  outcome: 'APPROVED',
-  amount: 1,
-  currency: 'USD',
-  providerReference: 'ref_1',
-} as const;
+const ENTRY = ledgerEntry({ cursor: '7' });
 const OPERATOR = { actor: 'operator', requestId: 'r', correlationId: 'r', causationId: 'r' };
 
 const opened: ProviderAhead[] = [];
@@ -64,7 +56,7 @@ describe('gaps §17: a log that is known to be level with the ledger', () => {
   const openLevel = async () => {
     const store = memoryEventStore();
     const context = { ...OPERATOR };
-    const event = created({ paymentId: 'pay_1', operationId: 'op_1' });
+    const event = created();
     const time = '2026-01-01T00:00:00.000Z';
     await store.append('payment-pay_1', 'none', [{ id: newEventId(), time, event, context }]);
     return openOver(store);

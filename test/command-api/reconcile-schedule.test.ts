@@ -20,6 +20,7 @@ import { manualClock } from '../support/manual-clock.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import { memoryDocument } from '../support/memory-feed.ts';
 import { appendPayment, authorized, created, operationId } from '../support/payment-events.ts';
+import { ledgerEntry } from '../support/provider-operations.ts';
 import { openInProcess, token } from '../support/service-in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
@@ -29,16 +30,7 @@ const DAY_MS = 24 * HOUR_MS;
 const GAUGE = 'payments_reconcile_differences{kind="AMOUNT_DIFFERS"}';
 const WINDOW = { since: undefined, all: 'false' } as const;
 const ALL = { since: undefined, all: 'true' } as const;
-const ENTRY: LedgerEntry = {
-  cursor: '1',
-  operationId: operationId(0),
-  kind: 'AUTHORIZE',
-  paymentId: 'pay_1',
-  outcome: 'APPROVED',
-  amount: 2500,
-  currency: 'USD',
-  providerReference: 'sim-1',
-};
+const ENTRY = ledgerEntry();
 
 type Page = { entries: LedgerEntry[]; next: null; since?: string | undefined };
 

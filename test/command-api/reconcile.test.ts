@@ -36,21 +36,10 @@ import {
 } from '../support/payment-events.ts';
 import { paymentLogOver } from '../support/payment-log.ts';
 import { propertyRuns } from '../support/property-runs.ts';
+import { ledgerEntry as entry } from '../support/provider-operations.ts';
 
 const CREATE = operationId(0);
 const CAPTURE = operationId(1);
-
-const entry = (fields: Partial<LedgerEntry> = {}): LedgerEntry => ({
-  cursor: '1',
-  operationId: CREATE,
-  kind: 'AUTHORIZE',
-  paymentId: 'pay_1',
-  outcome: 'APPROVED',
-  amount: 2500,
-  currency: 'USD',
-  providerReference: 'sim-1',
-  ...fields,
-});
 
 const OPERATION: Operation = {
   kind: 'refund',

@@ -1,6 +1,7 @@
 /** Operations for the provider port, each with an id that no other has. */
-import type { ProviderOperation } from '../../providers/port.ts';
+import type { LedgerEntry, ProviderOperation } from '../../providers/port.ts';
 import { CardSecret } from '../../shared/payment/card.ts';
+import { operationId } from './payment-events.ts';
 
 export const APPROVED_CARD = '4242424242424242';
 export const CVV = '739';
@@ -51,4 +52,17 @@ export const followUp = (
   kind,
   authorizationId: operationId,
   ...parts,
+});
+
+/** Of the create that the builders of events make (payment-events.ts). */
+export const ledgerEntry = (fields: Partial<LedgerEntry> = {}): LedgerEntry => ({
+  cursor: '1',
+  operationId: operationId(0),
+  kind: 'AUTHORIZE',
+  paymentId: 'pay_1',
+  outcome: 'APPROVED',
+  amount: 2500,
+  currency: 'USD',
+  providerReference: 'sim-1',
+  ...fields,
 });
