@@ -19,6 +19,7 @@ import { documentPages, parkedPayments } from '../shared/read-models/pages.ts';
 import type { ComparedReadModels, ReadModelsFile } from '../shared/read-models/port.ts';
 import { openCompared } from '../shared/read-models/sqlite/compared.ts';
 import { fewAtOnce } from '../shared/runtime/scheduling.ts';
+import type { ReadModelsComparison as Comparison } from './contract.ts';
 
 type DifferenceKind =
   | 'missing'
@@ -95,14 +96,6 @@ const NAMED_MAX = 100;
 const PAGE = 250;
 
 export type ComparisonProgress = { done: number; total: number };
-
-export type Comparison = {
-  documents: number;
-  payments: number;
-  kinds: Partial<Record<DifferenceKind, number>>;
-  differences: number;
-  named: ({ paymentId: string } & Found)[];
-};
 
 /** The payments that begin in each page of events, up to where the log ends now, and its share before there. */
 async function* paymentPages({ end, readAll }: Compared['store']) {

@@ -5,7 +5,8 @@ import { unlessLost } from '../shared/read-models/errors.ts';
 import type { ReadModels } from '../shared/read-models/port.ts';
 import { reasonOf } from '../shared/runtime/error-text.ts';
 import { resultOf } from '../shared/runtime/jobs.ts';
-import { type Comparison, type ComparisonProgress, compareAll, compareFile } from './compare.ts';
+import { type ComparisonProgress, compareAll, compareFile } from './compare.ts';
+import type { ReadModelsComparison as Comparison } from './contract.ts';
 import { ComparisonRunning } from './errors.ts';
 import type { RebuildOptions, RebuildResult } from './rebuild.ts';
 

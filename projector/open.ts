@@ -74,19 +74,17 @@ export const openProjectorSide = async (options: {
   metrics: Metrics;
   log: Log;
 }) => {
-  const { config, store, readModels, freshness, deliveries, metrics, log, newThread } = options;
+  const { config, store, readModels, deliveries, metrics, log } = options;
   const files = { config, fileOf: options.fileOf ?? noFiles };
   const sealer = await openSealer({ config, store, fileOf: options.fileOf, log });
   const { running, publicKey: sealingKey, keptHeads } = sealer;
-  const own = { store, readModels, logger: log, running };
-  const projector = await startProjector({ ...own, ...(freshness && { freshness }) });
+  const projector = await startProjector({ ...options, logger: log, running });
   const webhookSecret = await openWebhookSecret(store, await options.webhookSecret());
   const mayRun = (): boolean => projector.status().state !== 'standing-by';
   const following = { store, mayRun, metrics, logger: log };
   const relay = await openRelay({ ...following, ...files });
-  const { openText } = options;
-  const webhooks = { config, deliveries, secret: webhookSecret, newThread, openText };
-  const deliverer = await openDeliverer({ ...following, ...webhooks, leader: projector });
+  const webhooks = { ...following, secret: webhookSecret, leader: projector };
+  const deliverer = await openDeliverer({ ...options, ...webhooks });
   const sealed = { readModels, sealingKey, keptHeads, compare: projector.compareUnasked };
   const verification = await openVerification({ ...following, ...files, ...sealed });
   watchProjectionMetrics(metrics, projector);

@@ -1,5 +1,6 @@
 /** The scenarios of `payments trigger` and `payments seed`: lists of requests. */
 import { type CardBehaviour, TEST_CARDS } from '../../providers/simulator/test-cards.ts';
+import type { PaymentResponse } from '../../shared/payment/fields.ts';
 
 export type Step = {
   name: string;
@@ -10,13 +11,7 @@ export type Step = {
   /** The HTTP status that must come; any other ends the scenario. */
   expected: number;
   /** The request is sent again until this is true of its response. */
-  until?: (payment: ShownPayment) => boolean;
-};
-
-type ShownPayment = {
-  status?: string;
-  refundedAmount?: number;
-  disputes?: { status: string }[];
+  until?: (payment: Partial<PaymentResponse>) => boolean;
 };
 
 /** Amounts in minor units. */
