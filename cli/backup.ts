@@ -80,15 +80,9 @@ const eventsIn = (file: string): number => {
   return Number(events.prepare('SELECT count(*) AS count FROM events').get()?.count);
 };
 
-type Copied = {
-  folder: string;
-  events: number | undefined;
-  files: { name: string; bytes: number }[];
-};
-
 /** Each file for its owner alone, on disk, and each database checked. Throws Error. */
-const copyParts = async (from: string, to: string, parts = PARTS): Promise<Copied['files']> => {
-  const files: Copied['files'] = [];
+const copyParts = async (from: string, to: string, parts = PARTS) => {
+  const files: { name: string; bytes: number }[] = [];
   for (const name of parts) {
     const source = join(from, name);
     if (!existsSync(source)) continue;
@@ -109,7 +103,7 @@ const whyOf = (error: unknown): string =>
   isDiskFull(error) ? 'the disk is full' : reasonOf(error);
 
 /** Copies under another name first, so that an interrupted copy never looks whole. */
-const copyFolder = async (from: string, to: string, parts: string[]): Promise<Copied> => {
+const copyFolder = async (from: string, to: string, parts: string[]) => {
   const partial = join(dirname(to), `.${basename(to)}.partial`);
   try {
     makeDataDir(dirname(to));

@@ -8,16 +8,6 @@ import { columns, print, styled } from './output.ts';
 /** One section of docs/production.md; `byHand` lists what no program can check. */
 type ProductionFinding = { section: string; missing: string[]; byHand?: string };
 
-/** The facts that the sections judge; `isOn` is false for a setting that is 0, false or not set. */
-type Installation = {
-  url: URL;
-  inEffect(name: string): string;
-  isGiven(name: string): boolean;
-  isOn(name: string): boolean;
-  /** Whether any client of that address can read /metrics. */
-  showsMetrics: boolean;
-};
-
 const LOOPBACK = /^(localhost|127\.[0-9.]+|\[?::1\]?)$/;
 /** By real paths and devices. `file` may not be there yet. */
 const liesWith = (file: string, folder: string): boolean => {
@@ -42,6 +32,28 @@ const BY_HAND: Readonly<Record<string, string>> = {
   '11 upgrade': 'a rehearsal on a copy, forth and back',
   '13 bad day': 'two persons who may resolve, one who may acknowledge',
 };
+
+/** Whether any client of that address can read it. */
+const showsMetrics = async (url: string): Promise<boolean> => {
+  const signal = AbortSignal.timeout(8_000);
+  const response = await fetch(`${url}/metrics`, { signal }).catch(() => undefined);
+  await response?.body?.cancel();
+  return response?.ok === true;
+};
+
+/** The facts that the sections judge; `isOn` is false for a setting that is 0, false or not set. */
+const installationAt = async (url: string, settings: readonly EffectiveSetting[]) => {
+  const byName = new Map(settings.map((one) => [one.name, one]));
+  const inEffect = (name: string): string => byName.get(name)?.value ?? 'not set';
+  return {
+    url: new URL(url),
+    inEffect,
+    isGiven: (name: string) => (byName.get(name)?.origin ?? 'default') !== 'default',
+    isOn: (name: string) => !['0', 'false', 'not set'].includes(inEffect(name)),
+    showsMetrics: await showsMetrics(url),
+  };
+};
+type Installation = Awaited<ReturnType<typeof installationAt>>;
 
 /** By section, a line that is missing and whether it is. */
 const linesOf = ({ url, inEffect, isGiven, isOn, showsMetrics }: Installation) => {
@@ -117,25 +129,9 @@ const linesOf = ({ url, inEffect, isGiven, isOn, showsMetrics }: Installation) =
   return sections;
 };
 
-const showsMetrics = async (url: string): Promise<boolean> => {
-  const signal = AbortSignal.timeout(8_000);
-  const response = await fetch(`${url}/metrics`, { signal }).catch(() => undefined);
-  await response?.body?.cancel();
-  return response?.ok === true;
-};
-
 /** `settings` are those in effect at `url`. Sends one request, and changes nothing. */
 export const walkProduction = async (url: string, settings: readonly EffectiveSetting[]) => {
-  const byName = new Map(settings.map((one) => [one.name, one]));
-  const inEffect = (name: string): string => byName.get(name)?.value ?? 'not set';
-  const at: Installation = {
-    url: new URL(url),
-    inEffect,
-    isGiven: (name) => (byName.get(name)?.origin ?? 'default') !== 'default',
-    isOn: (name) => !['0', 'false', 'not set'].includes(inEffect(name)),
-    showsMetrics: await showsMetrics(url),
-  };
-  return Object.entries(linesOf(at)).map(([section, lines]) => {
+  return Object.entries(linesOf(await installationAt(url, settings))).map(([section, lines]) => {
     const missing = Object.keys(lines).filter((line) => lines[line]);
     return { section, missing, ...(BY_HAND[section] && { byHand: BY_HAND[section] }) };
   });

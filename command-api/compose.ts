@@ -244,7 +244,7 @@ export const openCommandSide = (options: CommandSideOptions) => {
     stops.push(startSweep({ store, readModels, unresolved, logger, ready }).stop);
   };
   const followTail = (): LogTail | undefined => {
-    if (options.sharedStore) tail ??= followLogTail({ ...commands, store });
+    if (options.sharedStore) tail ??= followLogTail(store, commands);
     return tail;
   };
   const watchAuthorizations = (startTimer?: StartTimer): void => {

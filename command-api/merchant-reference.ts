@@ -31,15 +31,6 @@ import {
 /** From a claim to its PaymentCreated; after that the claim no longer counts. */
 const CLAIM_MS_MAX = 2_000;
 
-type Claims = {
-  stream: string;
-  events: readonly RecordedEvent[];
-  paymentIds: string[];
-  /** The event id of the last one: the same payment can be claimed for by its own repeat. */
-  lastId: string | undefined;
-  lastAgeMs: number;
-};
-
 const claimantOf = ({ event, stream }: RecordedEvent): string => {
   if (!isClaimEvent(event)) throw new Error(`${stream} holds ${event.type}, which is no claim`);
   return event.data.paymentId;
@@ -49,7 +40,7 @@ const readClaims = async (
   { store, identities, nowMs }: CommandDeps,
   merchantId: string,
   reference: string,
-): Promise<Claims> => {
+) => {
   const streamBy = (by: Identities): string =>
     referenceStreamOf(by.referenceHashOf(merchantId, reference));
   const { previous } = identities;
@@ -58,8 +49,10 @@ const readClaims = async (
   const events = await store.readStream(stream);
   const all = [...older, ...events];
   const lastAgeMs = nowMs() - Date.parse(all.at(-1)?.time ?? '');
+  // By the event's id: the same payment can be claimed for by its own repeat.
   return { stream, events, paymentIds: all.map(claimantOf), lastId: all.at(-1)?.id, lastAgeMs };
 };
+type Claims = Awaited<ReturnType<typeof readClaims>>;
 
 const claim = async (
   { store, nowMs }: CommandDeps,

@@ -4,23 +4,17 @@ import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import { INTENTS, isIntent } from '../../shared/payment/transitions.ts';
 import { backOffMs, pause } from '../../shared/runtime/back-off.ts';
-import type { Logger } from '../../shared/runtime/log.ts';
-import type { InFlight } from '../in-flight.ts';
-
-type LogTailOptions = {
-  store: Pick<EventStore, 'end' | 'subscribe'>;
-  inFlight: Pick<InFlight, 'sawIntent'>;
-  nowMs: () => number;
-  logger: Pick<Logger, 'warn'>;
-};
+import type { AskDeps } from './ask.ts';
 
 const AGAIN = { minMs: 500, maxMs: 30_000 };
 const WINDOW_MS = 60_000;
 const WARNED_SECONDS = 5;
 
 /** Tries again while the log is out of reach. Never throws. */
-export const followLogTail = (options: LogTailOptions) => {
-  const { store, inFlight, nowMs, logger } = options;
+export const followLogTail = (
+  store: Pick<EventStore, 'end' | 'subscribe'>,
+  { inFlight, nowMs, logger }: Pick<AskDeps, 'inFlight' | 'nowMs' | 'logger'>,
+) => {
   const stopping = new AbortController();
   const { promise: caughtUp, resolve: onCaughtUp } = Promise.withResolvers<void>();
   /** The largest in seconds, in this window and in the one before. */
