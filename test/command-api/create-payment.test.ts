@@ -239,14 +239,12 @@ describe('interface, create: 422, 429, 503', () => {
 
   test('503: above the cap of requests at once, with Retry-After, and nothing is stored', async () => {
     await using small = await openInProcess({ MAX_IN_FLIGHT: '1' });
-    const held = small.faults.holdNext();
-    const first = small.create();
-    await held.begun;
+    const held = await small.faults.hold(() => small.create());
     const response = await small.create();
     expectError(response, 503, 'SERVICE_UNAVAILABLE', ['too many requests at once']);
     expect(response.headers).toMatchObject({ 'retry-after': '1' });
     held.release();
-    expect((await first).status).toBe(200);
+    expect((await held.response).status).toBe(200);
     expect(small.faults.calls).toHaveLength(1);
   });
 });

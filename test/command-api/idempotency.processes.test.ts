@@ -24,12 +24,10 @@ describe('gaps §8: a repeat under a key, in another process', () => {
   test('a create that another process carries out under the key is waited for and replayed', async () => {
     const { a, b } = processes;
     const key = newKey();
-    const held = a.faults.holdNext();
-    const first = a.create({}, { key });
-    await held.begun;
+    const held = await a.faults.hold(() => a.create({}, { key }));
     const repeat = b.create({}, { key });
     held.release();
-    expect((await repeat).text).toBe((await first).text);
+    expect((await repeat).text).toBe((await held.response).text);
     expect((await repeat).headers).toMatchObject({ 'idempotent-replayed': 'true' });
     expect(await kindsOf(processes, idOf(await repeat))).toEqual(['AUTHORIZE']);
   });

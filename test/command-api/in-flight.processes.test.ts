@@ -30,16 +30,14 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
   test('a command waits for the call in flight, looks nothing up, and is decided by its outcome', async () => {
     const { a, b } = processes;
     const id = await authorizedAt(a);
-    const held = a.faults.holdNext();
-    const capturing = a.change('capture', id);
-    await held.begun;
+    const held = await a.faults.hold(() => a.change('capture', id));
     b.store.streamReads = 0;
     const voiding = b.change('void', id);
     const equal = b.change('capture', id);
     await until('b has read the stream again and again', () => b.store.streamReads > 3);
     expect(b.faults.questions).toBe(0);
     held.release();
-    expect((await capturing).status).toBe(200);
+    expect((await held.response).status).toBe(200);
     expectError(await voiding, 422, 'VOID_NOT_ALLOWED', [
       'only an AUTHORIZED payment can be voided; this one is CAPTURED',
     ]);
@@ -52,13 +50,11 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
   test('a refund that an operation of another process excludes is decided again once that operation has ended', async () => {
     const { a, b } = processes;
     const id = idOf(await a.create({ captureNow: true, number: '4000000000004251' }));
-    const held = a.faults.holdNext();
-    const declined = a.change('refund', id);
-    await held.begun;
+    const held = await a.faults.hold(() => a.change('refund', id));
     const second = b.change('refund', id, { refundAmount: 1 });
     held.release();
     // This card declines the first refund, so its amount can be refunded again.
-    expect([(await declined).status, (await second).status]).toEqual([422, 422]);
+    expect([(await held.response).status, (await second).status]).toEqual([422, 422]);
     expect((await second).json.details).toEqual([
       'the provider declined the refund',
       expect.stringContaining('TRANSACTION_NOT_PERMITTED'),
@@ -72,9 +68,7 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
     const b = await processes.open({ settings: HASTY });
     await warmUp(b);
     const id = await authorizedAt(a);
-    const held = a.faults.holdNext();
-    const capturing = a.change('capture', id, undefined, { key: 'k' });
-    await held.begun;
+    const held = await a.faults.hold(() => a.change('capture', id, undefined, { key: 'k' }));
     const [other, repeat] = await Promise.all([
       b.change('void', id),
       b.change('capture', id, undefined, { key: 'k' }),
@@ -85,7 +79,7 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
       'the first request with this key still runs',
     ]);
     held.release();
-    expect((await capturing).status).toBe(200);
+    expect((await held.response).status).toBe(200);
     expect(await typesOf(processes, id)).not.toContain('PaymentVoidRequested');
   });
 
@@ -96,9 +90,7 @@ describe('gaps §7: a call in flight in another process is not unresolved', () =
     const b = await processes.open({ settings: { ...timeout, REQUEST_BUDGET_MS: '2000' } });
     const later = await processes.open({ settings: timeout });
     const id = await authorizedAt(a);
-    const held = a.faults.holdNext();
-    void a.change('capture', id);
-    await held.begun;
+    const held = await a.faults.hold(() => a.change('capture', id));
     const intentAtMs = Date.parse((await processes.events(id)).at(-1)?.time ?? '');
     b.clock.standsAtMs = intentAtMs + 6_900;
     b.side.unresolved.track(id);
@@ -181,15 +173,13 @@ describe('ADR-0068: a call of a process whose clock is an hour behind stays in f
     await tail?.caughtUp;
     a.clock.aheadMs = -HOUR_MS;
     const id = await authorizedAt(a);
-    const held = a.faults.holdNext();
-    const capturing = a.change('capture', id);
-    await held.begun;
+    const held = await a.faults.hold(() => a.change('capture', id));
     b.store.streamReads = 0;
     const voiding = b.change('void', id);
     await until('b has read the stream again and again', () => b.store.streamReads > 3);
     held.release();
     expect([(await voiding).status, b.faults.questions]).toEqual([422, 0]);
-    expect((await capturing).json.status).toBe('CAPTURED');
+    expect((await held.response).json.status).toBe('CAPTURED');
     expect(await kindsOf(processes, id)).toEqual(['AUTHORIZE', 'CAPTURE']);
     expect(tail?.clockSkewSeconds()).toBeGreaterThan(3_590);
     expect(b.lines).toContainEqual(
@@ -203,14 +193,12 @@ describe('ADR-0068: a call of a process whose clock is an hour behind stays in f
   test('an own intent counts by a clock that only goes forward, without the log', async () => {
     const { a } = processes;
     const id = await authorizedAt(a);
-    const held = a.faults.holdNext();
-    const capturing = a.change('capture', id);
-    await held.begun;
+    const held = await a.faults.hold(() => a.change('capture', id));
     a.clock.aheadMs = HOUR_MS;
     const payment = await loaded(id);
     expect(a.side.inFlight.leftMs(payment)).toBeGreaterThan(0);
     held.release();
-    expect((await capturing).json.status).toBe('CAPTURED');
+    expect((await held.response).json.status).toBe('CAPTURED');
   });
 
   test('an intent from before the start counts by its time, so that no command waits for a call that is long over', async () => {

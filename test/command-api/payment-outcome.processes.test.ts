@@ -165,12 +165,10 @@ const ROWS: Row[] = [
     name: 'a turn that does not come',
     send: async (a, options) => {
       const id = await authorizedAt(a);
-      const held = a.faults.holdNext();
-      const first = a.change('capture', id);
-      await held.begun;
+      const held = await a.faults.hold(() => a.change('capture', id));
       const response = await a.change('void', id, undefined, options);
       held.release();
-      await first;
+      await held.response;
       return response;
     },
     without: NOT_CHARGED,

@@ -186,14 +186,12 @@ describe('gaps §7: unresolved payments are found without scanning the log', () 
   test('what may be in flight in another process is not looked up before its time', async () => {
     // The call stays in flight by b's clock, however long this machine takes.
     processes.b.clock.standsAtMs = Date.now();
-    const held = processes.a.faults.holdNext();
-    const creating = processes.a.create();
-    await held.begun;
+    const held = await processes.a.faults.hold(() => processes.a.create());
     await caughtUp();
     await sweepIn(processes.b).now();
     await until('it has looked', () => processes.b.side.unresolved.metrics().count === 0);
     held.release();
-    expect((await creating).status).toBe(200);
+    expect((await held.response).status).toBe(200);
     expect(processes.b.faults.questions).toBe(0);
   });
 });

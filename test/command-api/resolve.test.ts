@@ -288,9 +288,7 @@ describe('gaps §16: resolving by hand is rejected', () => {
 
   test('while its call may still run in another process, with Retry-After', async () => {
     const { a, b } = processes;
-    const held = a.faults.holdNext();
-    const creating = a.create();
-    await held.begun;
+    const held = await a.faults.hold(() => a.create());
     const paymentId = a.faults.calls.at(-1)?.paymentId ?? '';
     const [intent] = await processes.events(paymentId);
     // However long this machine takes, 7 s of the call are left by b's clock.
@@ -302,7 +300,7 @@ describe('gaps §16: resolving by hand is rejected', () => {
     );
     expect(Number(response.headers['retry-after'])).toBeGreaterThan(3);
     held.release();
-    expect((await creating).status).toBe(200);
+    expect((await held.response).status).toBe(200);
   });
 
   test('where several operations are unresolved and none is named; a named one is resolved', async () => {
@@ -383,14 +381,12 @@ describe('faults, late responses: the event log keeps the outcome that came firs
   test("a call whose outcome differs from the recorded one is reported in the service's log", async () => {
     const { a, b } = processes;
     const id = idOf(await a.create());
-    const held = a.faults.holdNext();
-    const capturing = a.change('capture', id);
-    await held.begun;
+    const held = await a.faults.hold(() => a.change('capture', id));
     b.clock.aheadMs = PAST_FLIGHT_MS;
     b.faults.respondsToLookUps = false;
     expect((await resolve(id, 'declined', {}, b)).status).toBe(200);
     held.release();
-    expect((await capturing).status).toBe(422);
+    expect((await held.response).status).toBe(422);
     expect((await processes.state(id)).status).toBe('AUTHORIZED');
     expect(a.lines).toContainEqual({
       level: 'error',

@@ -253,9 +253,7 @@ describe('gaps §7, §8: while the payment of the reference is PENDING', () => {
   test('a running create is waited for, and then the new one is judged by its outcome', async () => {
     const merchantReference = newReference();
     const { a, b } = processes;
-    const held = a.faults.holdNext();
-    const first = a.create({ merchantReference });
-    await held.begun;
+    const held = await a.faults.hold(() => a.create({ merchantReference }));
     const others = [
       a.create({ merchantReference }),
       b.create({ merchantReference }),
@@ -267,10 +265,10 @@ describe('gaps §7, §8: while the payment of the reference is PENDING', () => {
       CommandResponse,
       CommandResponse,
     ];
-    const { text } = await first;
+    const { text } = await held.response;
     expect([equal.text, elsewhere.text]).toEqual([text, text]);
-    expectTaken(different, idOf(await first));
-    expect(await processes.ledger(idOf(await first))).toHaveLength(1);
+    expectTaken(different, idOf(await held.response));
+    expect(await processes.ledger(idOf(await held.response))).toHaveLength(1);
   });
 
   test('an unresolved create is looked up first; found fenced, its claim is passed on', async () => {
@@ -339,9 +337,7 @@ describe('settings: MERCHANT_REFERENCE, and merchantReference in MERCHANTS_FILE'
   test('one that waits past its budget for another payment is 503, and no repeat of its own key', async () => {
     await using hasty = await openInProcess({ ...UNIQUE, ...HASTY });
     await hasty.create();
-    const held = hasty.faults.holdNext();
-    const first = hasty.create({ merchantReference: 'r-3' });
-    await held.begun;
+    const held = await hasty.faults.hold(() => hasty.create({ merchantReference: 'r-3' }));
     const second = await hasty.create({ merchantReference: 'r-3', amount: 3 }, { key: 'k' });
     expectError(second, 503, 'SERVICE_UNAVAILABLE', [
       'the turn of this request did not come in time',
@@ -349,7 +345,7 @@ describe('settings: MERCHANT_REFERENCE, and merchantReference in MERCHANTS_FILE'
     held.release();
     expectTaken(
       await hasty.create({ merchantReference: 'r-3', amount: 3 }, { key: 'k' }),
-      locatedId(await first),
+      locatedId(await held.response),
     );
   });
 });

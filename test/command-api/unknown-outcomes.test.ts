@@ -246,13 +246,11 @@ describe('gaps §7: an equal create without a key', () => {
   });
 
   test('joins no create that is in flight', async () => {
-    const held = service.faults.holdNext();
-    const first = send();
-    await held.begun;
+    const held = await service.faults.hold(() => send());
     const second = await send();
     held.release();
-    expect([(await first).status, second.status]).toEqual([200, 200]);
-    expect(idOf(second)).not.toBe(idOf(await first));
+    expect([(await held.response).status, second.status]).toEqual([200, 200]);
+    expect(idOf(second)).not.toBe(idOf(await held.response));
   });
 });
 
@@ -260,12 +258,10 @@ describe('gaps §7: a call in flight is not unresolved', () => {
   test('a second capture waits and is decided by the new state; nothing is looked up', async () => {
     const id = await authorized();
     const before = service.faults.questions;
-    const held = service.faults.holdNext();
-    const first = service.change('capture', id);
-    await held.begun;
+    const held = await service.faults.hold(() => service.change('capture', id));
     const second = service.change('capture', id);
     held.release();
-    expect((await first).status).toBe(200);
+    expect((await held.response).status).toBe(200);
     expectError(await second, 422, 'CAPTURE_NOT_ALLOWED', [
       'only an AUTHORIZED payment can be captured; this one is CAPTURED',
     ]);

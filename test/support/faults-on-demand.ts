@@ -24,6 +24,11 @@ type ProviderFaults = {
   forget(): void;
   /** The next call waits at the provider until it is released; its answer may get lost. */
   holdNext(then?: 'answer lost'): Held;
+  /** Holds the call that is made here: resolves when it has begun, with its response to come. */
+  hold<T>(
+    make: () => Promise<T>,
+    then?: 'answer lost',
+  ): Promise<{ response: Promise<T>; release(): void }>;
   /** While true, the provider refuses connections: nothing is sent, asked or listed. */
   away: boolean;
   /** While false, the ledger cannot be read. */
@@ -118,6 +123,12 @@ export const providerFaults = (): ProviderFaults => {
       const responseLost = then === 'answer lost';
       planned.push({ arrived: begun.resolve, released: released.promise, responseLost });
       return { begun: begun.promise, release: released.resolve };
+    },
+    hold: async (make, then) => {
+      const { begun, release } = faults.holdNext(then);
+      const response = make();
+      await begun;
+      return { response, release };
     },
     away: false,
     listsLedger: true,
