@@ -14,7 +14,7 @@ import {
 } from './breaks.ts';
 import { type Client, jsonOf, postToFollowing } from './client.ts';
 import { readManifest, requireProof, verifyFile } from './export-file.ts';
-import { dataOption, type Format, formatOption, type Given, keyOption, verb } from './options.ts';
+import { dataOption, type Format, formatted, type Given, keyOption } from './options.ts';
 import {
   CommandFailed,
   columns,
@@ -229,7 +229,7 @@ const verify = async (paymentId: string | undefined, given: Options, command: Co
 };
 
 export const verifyCommand = (): Command =>
-  verb(
+  formatted(
     'verify',
     'payments verify --all',
     'payments verify --file march.jsonl --key sealing-key.public.pem',
@@ -260,5 +260,4 @@ export const verifyCommand = (): Command =>
     .addOption(
       new Option('--merchant <id>', 'only this merchant').conflicts(['file', 'readModels']),
     )
-    .addOption(formatOption())
     .action(verify);
