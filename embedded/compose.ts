@@ -9,6 +9,7 @@ import { registerConsole } from '../console/routes.ts';
 import { openErasureLedger } from '../personal-data/erasure/ledger.ts';
 import { KEYS_FILE, openKeyStore } from '../personal-data/open.ts';
 import { createOpener } from '../personal-data/opener.ts';
+import type { KeyStore } from '../personal-data/port.ts';
 import { verifyKeysOf } from '../personal-data/verify-keys.ts';
 import { trackFreshness } from '../projector/freshness.ts';
 import { openProjectorSide } from '../projector/open.ts';
@@ -46,6 +47,7 @@ export type Wrappers = {
   store?: (own: EventStore) => EventStore;
   provider?: (own: Provider) => Provider;
   readModels?: (own: ReadModels) => ReadModels;
+  keys?: (own: KeyStore) => KeyStore;
 };
 
 type Options = Wrappers & Pick<CommandSideOptions, 'unresolvedAfterMs'> & { newThread?: NewThread };
@@ -99,9 +101,10 @@ const openSides = async (
     log.warn(
       'the master key of personal data lies beside the keys: a thief of the data folder can read every text; set PERSONAL_DATA_KEK_FILE to a file on another volume',
     );
-  const keys = await openFileIn(folder, KEYS_FILE, () =>
+  const stored = await openFileIn(folder, KEYS_FILE, () =>
     openKeyStore({ ...drivers, ownKek, takes: true }),
   );
+  const keys = wrappers.keys?.(stored) ?? stored;
   const opener = createOpener({ keys, store, logger: log });
   const own = { config, store, metrics, log };
   const projection = await openProjectorSide({

@@ -1,10 +1,14 @@
-/** A process ends at every await of create, capture, void, refund, recovery and projection. */
+/** A process ends at every await of create, capture, void, refund, recovery, projection and erasure. */
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
+import { KEYS_FILE } from '../../personal-data/open.ts';
 import {
   APPROVER,
   CRASH_POINTS,
   type CrashPoint,
+  ERASURE_CRASH_POINTS,
   WORD_CRASH_POINTS,
 } from '../support/crash-points.ts';
 import { expectDead, startDying, surviveCrashes } from '../support/crash-rounds.ts';
@@ -29,18 +33,17 @@ const start = (dataDir: string, env: NodeJS.ProcessEnv): Promise<Service> =>
 
 const SILENT = { LOOK_UPS: 'none' };
 
-const wordOf = async (service: Service, sub: string, paymentId: string): Promise<number> => {
-  const token = await signToken({ merchant_id: '*', sub, scope: 'ops:admin ops:resolve' });
-  const word = { outcome: 'approved', evidence: 'the statement of the provider' };
-  const path = `/ops/v1/payments/${paymentId}/resolve`;
-  const { status } = await service.post(path, word, { authorization: `Bearer ${token}` });
-  return status;
+const byHand = async (service: Service, sub: string, path: string, body: object) => {
+  const scope = 'ops:admin ops:resolve ops:erase';
+  const token = await signToken({ merchant_id: '*', sub, scope });
+  return service.post(`/ops/v1/payments/${path}`, body, { authorization: `Bearer ${token}` });
 };
 
+const WORD = { outcome: 'approved', evidence: 'the statement of the provider' };
 /** Both words, one after the other; a service that dies gives no more answers. */
 const bothWords = async (service: Service, paymentId: string): Promise<void> => {
   for (const sub of ['jane', APPROVER]) {
-    await wordOf(service, sub, paymentId).catch(() => undefined);
+    await byHand(service, sub, `${paymentId}/resolve`, WORD).catch(() => undefined);
   }
 };
 
@@ -109,5 +112,36 @@ testOfLongRun.each(WORD_CRASH_POINTS)(
     await surviveOne(folder.path, point);
     const payments = await expectLedgerMatchesLog(folder.path);
     expect([...payments.values()].map(({ state }) => state.operations.length)).toEqual([1]);
+  },
+);
+
+const ONE_PERSON = { ERASURE_APPROVERS: '1', ERASURE_HOLD_DAYS: '0' };
+const ORDER = { reason: 'CONSUMER_REQUEST', ticket: 'DPO-17' };
+const erase = (service: Service, paymentId: string) =>
+  byHand(service, 'jane', `${paymentId}/erase`, ORDER);
+
+/** How many keys of a folder are erased. */
+const keysErased = (dataDir: string): unknown => {
+  using db = new DatabaseSync(join(dataDir, KEYS_FILE), { readOnly: true });
+  return db.prepare('SELECT count(*) AS count FROM personal_key WHERE wrapped IS NULL').get();
+};
+
+// Of those behind the event the first tells most: its key is there.
+test.each(shareOf(ERASURE_CRASH_POINTS.slice(1), 1))(
+  'gaps §19: dead at %s, and again while the next start repeats it: its key is erased before a request, by one event',
+  async (point) => {
+    using folder = temporaryFolder();
+    const first = await start(folder.path, { ...ONE_PERSON, CRASH_AT: point });
+    const paid = { ...sale, paymentMethod: payment.paymentMethod };
+    const { paymentId } = (await first.post('/api/v1/payments', paid)).json;
+    await expect(erase(first, paymentId)).rejects.toThrow();
+    await expectDead(first, point);
+    const again = start(folder.path, { CRASH_AT: 'erasure: after erase keys' });
+    await expect(again).rejects.toThrow('the service ended');
+    await using alive = await start(folder.path, ONE_PERSON);
+    expect(keysErased(folder.path)).toEqual({ count: 1 });
+    expect((await erase(alive, paymentId)).status).toBe(200);
+    const types = await typesOf(alive, paymentId);
+    expect(types.filter((type) => type === 'PaymentPersonalDataErased')).toHaveLength(1);
   },
 );

@@ -72,14 +72,21 @@ test('an erased key is in no file any more, nor is its form under an earlier mas
 
 test('an erasure is not done while a reader keeps the key in the write-ahead log', async () => {
   using folder = temporaryFolder();
-  const keys = await openKeys(placeIn(folder.path, folder.remove));
+  const at = placeIn(folder.path, folder.remove);
+  const keys = await openKeys(at);
   const [one, other] = await takeMany(keys, 2);
+  const wrapped = (await at.rows.get(`${one?.id}`)).wrapped as Uint8Array;
   const reader = new DatabaseSync(join(folder.path, 'keys.sqlite'), { readOnly: true });
   await keys.saveCheckpoint('a page in the write-ahead log');
   reader.exec('BEGIN; SELECT count(*) FROM personal_key');
   await expect(keys.erase([`${one?.id}`])).rejects.toThrow('may still hold erased keys');
+  expect(filesWith(folder.path, wrapped)).not.toEqual([]);
   reader.exec('COMMIT');
-  await keys.erase([`${one?.id}`, `${other?.id}`]);
+  // As the next process does, where this one was killed.
+  const next = await openKeys(at);
+  await next.erase([`${one?.id}`, `${other?.id}`]);
+  expect(filesWith(folder.path, wrapped)).toEqual([]);
+  await next.close();
   reader.close();
   await keys.close();
 }, 20_000);

@@ -3,6 +3,7 @@
  * to die there. Each port call is two places: before it, and after it has done its work.
  */
 import type { Wrappers } from '../../embedded/compose.ts';
+import type { KeyStore } from '../../personal-data/port.ts';
 import type { Provider, ProviderOperationKind } from '../../providers/port.ts';
 import type { EventStore, NewEvent } from '../../shared/event-store/port.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
@@ -11,7 +12,7 @@ import type { ReadModels } from '../../shared/read-models/port.ts';
 export const APPROVER = 'john';
 
 export const OPERATIONS = ['authorize', 'sale', 'capture', 'void', 'refund'] as const;
-export type Operation = (typeof OPERATIONS)[number] | 'recovery' | 'by hand';
+export type Operation = (typeof OPERATIONS)[number] | 'recovery' | 'by hand' | 'erasure';
 
 const CALLS = [
   'append intent',
@@ -25,11 +26,13 @@ const OPENING_CALLS = ['append opened', 'confirm'] as const;
 const RECOVERY_CALLS = ['look up', 'fence', 'append outcome'] as const;
 /** The events of a resolution by hand, in their order. */
 const WORD_CALLS = ['append request', 'append word', 'append confirmation'] as const;
+const ERASURE_CALLS = ['append erasure', 'erase keys'] as const;
 type Call =
   | (typeof CALLS)[number]
   | (typeof OPENING_CALLS)[number]
   | (typeof RECOVERY_CALLS)[number]
-  | (typeof WORD_CALLS)[number];
+  | (typeof WORD_CALLS)[number]
+  | (typeof ERASURE_CALLS)[number];
 
 /** For example `capture: after provider`. */
 export type CrashPoint = `${Operation}: ${'before' | 'after'} ${Call}`;
@@ -50,6 +53,8 @@ export const CRASH_POINTS: CrashPoint[] = [
 
 /** Two persons end what the provider says nothing of; crash-by-hand.ts takes them. */
 export const WORD_CRASH_POINTS: CrashPoint[] = around('by hand', WORD_CALLS);
+
+export const ERASURE_CRASH_POINTS: CrashPoint[] = around('erasure', ERASURE_CALLS);
 
 /** What Stripe does with a request whose process is killed while it waits for the response. */
 export const AT_STRIPE = [
@@ -128,6 +133,8 @@ export const dyingAt = (
         current = intent;
         return through(intent, 'append intent', work);
       }
+      if (first?.event.type === 'PaymentPersonalDataErased')
+        return through('erasure', 'append erasure', work);
       if (first?.event.type === 'PaymentProviderOpened')
         return through(current, 'append opened', work);
       const word = first && wordOf(first);
@@ -144,6 +151,10 @@ export const dyingAt = (
         through(CALLED[operation.kind], 'provider', () => own.execute(operation, opened)),
       lookUp: (question) => through('recovery', 'look up', () => own.lookUp(question)),
       fence: (question) => through('recovery', 'fence', () => own.fence(question)),
+    }),
+    keys: (own): KeyStore => ({
+      ...own,
+      erase: (ids) => through('erasure', 'erase keys', () => own.erase(ids)),
     }),
     confirming: (own) => ({
       ...own,
