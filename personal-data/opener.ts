@@ -65,6 +65,8 @@ type KeptBody = { revision: number; body: string };
 export const createBodies = (openText: OpenText) => {
   const bytes = { bytesMax: BODIES_BYTES_MAX, bytesOf: ({ body }: KeptBody) => body.length + 250 };
   const bodies = createBoundedMap<KeptBody>(BODIES_MAX, bytes);
+  // One that no request asks for again would stay, also once its payment is erased.
+  setInterval(() => bodies.clear(), KEPT_MS).unref();
 
   const keptAt = ({ paymentId, revision }: Pick<PaymentDocument, 'paymentId' | 'revision'>) => {
     const known = bodies.get(paymentId);
