@@ -1,9 +1,11 @@
-/** gaps §19: money never fails for a name, and nothing is stored that no key has sealed. */
+/** gaps §19: money never fails for a name, nothing is stored that no key has sealed, and an erasure leaves no key behind. */
 import { afterAll, afterEach, expect, test } from '@jest/globals';
-import { idOf } from '../support/service-in-process.ts';
-import { openTwoCommandProcesses, typesOf } from '../support/two-command-processes.ts';
+import { idOf, signToken } from '../support/service-in-process.ts';
+import { kindsOf, openTwoCommandProcesses, typesOf } from '../support/two-command-processes.ts';
 
-const processes = await openTwoCommandProcesses({ RECOVERY_DELAYS_MS: '600000' });
+const processes = await openTwoCommandProcesses({
+  ...{ RECOVERY_DELAYS_MS: '600000', ERASURE_APPROVERS: '1', ERASURE_HOLD_DAYS: '0' },
+});
 const { a, b, keys } = processes;
 afterEach(() => {
   keys.faults.away = false;
@@ -60,4 +62,42 @@ test('a repeat that another process answers has the same bytes', async () => {
   const repeat = await b.create({ merchantReference: 'order-7' }, { key: 'same' });
   expect([repeat.status, repeat.text]).toEqual([200, first.text]);
   expect(first.text).toContain('"consumer":{"email":"ada@example.com"');
+});
+
+const erase = async (id: string) => {
+  const token = await signToken({ merchant_id: 'm_test', sub: 'jane', scope: 'ops:erase' });
+  const order = { reason: 'CONSUMER_REQUEST', ticket: 'DPO-17' };
+  return a.ask('POST', `/ops/v1/payments/${id}/erase`, order, { token });
+};
+
+test('while a capture is at the provider nothing is erased, and it is carried out once', async () => {
+  const id = idOf(await a.create());
+  const held = b.faults.holdNext();
+  const capturing = b.change('capture', id);
+  await held.begun;
+  expect((await erase(id)).json.details).toEqual(['the payment is AUTHORIZED']);
+  held.release();
+  expect(await capturing).toMatchObject({ status: 200, json: { status: 'CAPTURED' } });
+  expect((await erase(id)).status).toBe(200);
+  expect(await kindsOf(processes, id)).toEqual(['AUTHORIZE', 'CAPTURE']);
+});
+
+test.each([
+  ['a refund that was decided before an erasure stores no reason after it', 1],
+  ['an erasure that was decided before a refund names the key of its reason too', 2],
+])('%s', async (_title, boxes) => {
+  const id = idOf(await a.create({ captureNow: true }));
+  const refund = () => b.change('refund', id, { refundAmount: 100, reason: 'broken' });
+  const [early, late] = boxes === 1 ? [() => erase(id), refund] : [refund, () => erase(id)];
+  const { store } = boxes === 1 ? b : a;
+  store.beforeAppend = async () => {
+    store.beforeAppend = undefined;
+    expect((await early()).status).toBe(200);
+  };
+  expect((await late()).status).toBe(200);
+  const data = (await processes.events(id)).map(({ event }) => Object(event.data));
+  const sealed = data.flatMap(({ personal, reason }) => [personal?.key, reason?.key]);
+  const own = sealed.filter((key) => key !== undefined);
+  expect([own.length, own]).toEqual([boxes, data.flatMap((one) => one.keys ?? [])]);
+  for (const key of own) expect(keys.keys.get(key)).toBe('erased');
 });
