@@ -1,15 +1,14 @@
 /**
- * gaps §4: full number and CVV live in memory for one provider call and reach nothing else.
- * Numbers that exist nowhere else are sent on every path, at log level trace; then every
- * byte that the service has stored or sent is searched for them.
+ * gaps §4, §19: full number and CVV live in memory for one provider call and reach nothing else, and a text of a
+ * person reaches the answers to its merchant alone. Those of this run, which exist nowhere else, are sent on every
+ * path at log level trace; then every byte that the service has stored or sent is searched for them.
  */
-import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { luhnNumber, searchFor } from './card-search.ts';
 import { timesOf } from './long-run-share.ts';
+import { filesIn, findings, PERSONAL } from './personal-canaries.ts';
 import { randomOf } from './random.ts';
 import { type Service, startService } from './service-processes.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -50,6 +49,7 @@ export const blocks = (number: string, gap: string): string =>
 
 const withCard = (card: object, fields: object = {}) => ({
   ...payment,
+  ...PERSONAL,
   ...fields,
   paymentMethod: { type: 'CARD', card: { ...payment.paymentMethod.card, ...card } },
 });
@@ -301,12 +301,7 @@ export const expectNoCardData = async (
   }
   expect(new Set(numbers).size).toBeGreaterThan(ROUNDS * 30);
 
-  const kept = new Map(
-    readdirSync(dataDir, { recursive: true, encoding: 'utf8' }).map((name) => [
-      name,
-      readFileSync(join(dataDir, name), 'latin1'),
-    ]),
-  );
+  const kept = new Map(filesIn(dataDir));
   remove();
   kept.set('stdout', service.stdout());
   kept.set('stderr', service.stderr());
@@ -320,4 +315,6 @@ export const expectNoCardData = async (
   expect(kept.get('responses')).toContain('Canary 1');
   expect(kept.get('stdout')).toContain('"route"');
   for (const [name, text] of kept) expect([name, cardDataIn(text)]).toEqual([name, []]);
+  kept.delete('responses');
+  expect(findings(kept)).toEqual([]);
 };

@@ -4,43 +4,28 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { MaskedCard } from '../../shared/payment/fields.ts';
+import { takeApart } from '../../shared/payment/response.ts';
+import { everyDetail, textsIn } from './every-detail.ts';
 import { payment } from './service-in-process.ts';
 
-/** One for each field, none a part of another. */
-export const CANARIES: string[] = [];
-const canary = (field: string): string => {
-  const text = `Čanary ${field} ${String(CANARIES.length).padStart(3, '0')} ý`;
-  CANARIES.push(text);
-  return text;
-};
-
-const texts = (...fields: string[]): Record<string, string> =>
-  Object.fromEntries(fields.map((field) => [field, canary(field)]));
-
-const address = () => ({ ...texts('street', 'city', 'state', 'zip'), country: 'FR' });
-const IP = '198.51.100.77';
-const TIME = '2019-07-06T05:04:03Z';
-export const EMAIL = 'Someone.Canary@Example.com';
-/** The group of a box, but for the names of the card's holder and of the items. */
-export const PERSONAL = {
-  descriptor: canary('descriptor'),
-  productItems: [
-    { id: 'sku-1', name: canary('name'), quantity: 1, unitPrice: 2500, goodsType: 'DIGITAL' },
-  ],
-  consumer: { ...texts('firstName', 'lastName', 'phone'), email: EMAIL, ip: IP },
-  billing: { address: address() },
-  shipping: { address: address(), ...texts('firstName', 'lastName') },
-  previousFailures: [
-    { ...texts('gateway', 'responseCode', 'reason'), attemptNumber: 1, timestamp: TIME },
-  ],
-};
-CANARIES.push(EMAIL, IP, TIME);
+/** Of each place another, none a part of another. */
+const canary = (place: string): string => `Čanary ${place} ý`;
+const details = everyDetail(canary);
 export const HOLDER = canary('holder');
 export const REASON = canary('reason');
+export const EMAIL = String(details.consumer?.email);
+const { group } = takeApart({ card: { holderName: HOLDER } as MaskedCard, details });
+/** Two letters of a country are in any file by chance. */
+export const CANARIES = [...textsIn(group), REASON].filter((text) => text.length > 2);
+/** The details of a request that a box takes. */
+export const PERSONAL = Object.fromEntries(
+  Object.entries(details).filter(([name]) => name in group || name === 'productItems'),
+);
 
 /** A sale with all of them, but for the reason of a change; by another card, or with other fields, where given. */
 export const canaryBody = (fields: object = {}) => {
-  const given = { captureNow: true, merchantReference: 'order-canary', ...PERSONAL, ...fields };
+  const given = { captureNow: true, ...details, ...fields };
   const body = payment(given) as { paymentMethod: { card: object } };
   Object.assign(body.paymentMethod.card, { holderName: HOLDER });
   return body;
