@@ -74,16 +74,14 @@ const hashOf = (bytes: Buffer): string => {
   return hash('sha256', text, 'base64url').slice(0, HASH_LENGTH);
 };
 
-/**
- * Eight digits until the year 2097. Keys that are made together then lie on few pages of their store; newer ones
- * come first, so that until a rotation has ended the last one has the earlier master key (open.ts).
- */
-const newestFirst = (): string => (0xffff_ffff - Math.floor(Date.now() / 1000)).toString(16);
+/** Keys made together are stored together. The oldest comes last, as in a rotation, whose end open.ts checks. */
+const newestFirst = (nowMs: number): string =>
+  (0xffff_ffff - Math.floor(nowMs / 1000)).toString(16);
 
 /** `bytes`: its raw form, to be wrapped. */
-export const newPersonalKey = (): PersonalKey & { bytes: Buffer } => {
+export const newPersonalKey = (nowMs = Date.now()): PersonalKey & { bytes: Buffer } => {
   const bytes = newRandom(KEY_BYTES);
-  return { id: newestFirst() + hashOf(bytes), key: createSecretKey(bytes), bytes };
+  return { id: newestFirst(nowMs) + hashOf(bytes), key: createSecretKey(bytes), bytes };
 };
 
 /** `group` is JSON, in the order of stored fields. */

@@ -100,3 +100,10 @@ test('a box that was sealed once opens for ever', () => {
   expect(openBox(key, place, STORED)).toEqual(group);
   expect(sealBox({ id: STORED.key, key }, place, group).box).toHaveLength(STORED.box.length);
 });
+
+test('of two keys the later one comes first in the order of ids', () => {
+  const times = ['2026-11-30T10:00:00Z', '2026-11-30T10:00:01Z', '2090-01-01T00:00:00Z'];
+  const ids = times.map((time) => newPersonalKey(Date.parse(time)).id);
+  expect(ids.toSorted()).toEqual(ids.toReversed());
+  expect(ids.map(({ length }) => length)).toEqual([40, 40, 40]);
+});

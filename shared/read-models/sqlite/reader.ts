@@ -17,7 +17,7 @@ import type { FileConnection, ServedFile } from './served-file.ts';
 const READ_MODELS_MAX = 128;
 const READ_MODELS_BYTES_MAX = 32 * 1024 * 1024;
 
-/** Documents are kept by their bytes: some 22,000 of an ordinary payment. */
+/** Documents are kept by their bytes: some 20,000 of a payment; once opened, one not in ASCII takes twice that. */
 const DOCUMENTS_MAX = 32_768;
 const DOCUMENTS_BYTES_MAX = 40 * 1024 * 1024;
 const ENTRY_BYTES = 250;
