@@ -1,5 +1,5 @@
 /** `npm run start:projector`: the projector and the relay as a process; a second one stands by. */
-import { PersonalDataRefused, openKeyStore } from '../personal-data/open.ts';
+import { openKeyStore, PersonalDataRefused } from '../personal-data/open.ts';
 import { createOpener } from '../personal-data/opener.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openEventStore } from '../shared/event-store/open.ts';

@@ -2,7 +2,7 @@
 import { noteVerifications, openCheckRecord } from '../audit/check-record.ts';
 import { registerAuditApi } from '../audit/routes.ts';
 import { registerConsole } from '../console/routes.ts';
-import { PersonalDataRefused, openKeyStore } from '../personal-data/open.ts';
+import { openKeyStore, PersonalDataRefused } from '../personal-data/open.ts';
 import { createOpener } from '../personal-data/opener.ts';
 import { verifyKeysOf } from '../personal-data/verify-keys.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
