@@ -6,18 +6,13 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startStandIn } from '../support/eventstoredb-stand-in.ts';
 import { shareOf } from '../support/long-run-share.ts';
-import { idOf, openInProcess, SECRET } from '../support/service-in-process.ts';
+import { idOf, openInProcess, SECRETS } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 const AWAY_SECONDS = shareOf([1, 10, 60], 1);
 
 const standIn = await startStandIn();
-const service = await openInProcess({
-  EVENTSTOREDB_URL: standIn.clusterUrl,
-  IDEMPOTENCY_SECRET: SECRET,
-  WEBHOOK_SECRET: SECRET,
-  PERSONAL_DATA_KEK: SECRET,
-});
+const service = await openInProcess({ EVENTSTOREDB_URL: standIn.clusterUrl, ...SECRETS });
 const unhandled: unknown[] = [];
 process.on('unhandledRejection', (error) => unhandled.push(error));
 afterAll(async () => {

@@ -52,7 +52,8 @@ export const largestCreated = (
 ): PaymentEvent => {
   const productItems = details.productItems?.slice(0, items) ?? [];
   const fields = { paymentId, merchantId, captureNow: true, amount: 99_999_999 };
-  const { group, ...open } = takeApart({ card: CARD, details: { ...details, productItems } });
+  const card = { ...CARD, holderName: LONG };
+  const { group, ...open } = takeApart({ card, details: { ...details, productItems } });
   const place = { stream: streamOf(paymentId), eventType: 'PaymentCreated', field: 'personal' };
   return created({ ...fields, ...open, personal: sealBox(newPersonalKey(), place, group) });
 };

@@ -9,7 +9,7 @@ import {
   idOf,
   type OpenedOver,
   openInProcess,
-  SECRET,
+  SECRETS,
   signToken,
 } from './service-in-process.ts';
 import { until } from './until.ts';

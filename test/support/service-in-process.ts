@@ -30,6 +30,12 @@ import { PATIENT } from './time-bounds.ts';
 import { until } from './until.ts';
 
 export const SECRET = 'a shared secret of the tests, 32 bytes long at least';
+/** What an embedded service is given where it shares its event store. */
+export const SECRETS = {
+  IDEMPOTENCY_SECRET: SECRET,
+  WEBHOOK_SECRET: SECRET,
+  PERSONAL_DATA_KEK: SECRET,
+};
 export const PAYMENTS = '/api/v1/payments';
 export const APPROVED = '4242424242424242';
 /** What would begin by itself a minute after the start does not begin in a test that takes so long. */

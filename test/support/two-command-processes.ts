@@ -30,7 +30,15 @@ import { providerFaults } from './faults-on-demand.ts';
 import { memoryDocument } from './memory-feed.ts';
 import { memoryKeys } from './personal-data.ts';
 import { readModelsIn } from './read-models-here.ts';
-import { configOf, idOf, openApp, requestsTo, SECRET, token } from './service-in-process.ts';
+import {
+  configOf,
+  idOf,
+  openApp,
+  requestsTo,
+  SECRET,
+  SECRETS,
+  token,
+} from './service-in-process.ts';
 import { silentLog } from './silent-log.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { PATIENT } from './time-bounds.ts';
@@ -94,12 +102,7 @@ export const openTwoCommandProcesses = async (
 ) => {
   const folder = temporaryFolder();
   if (log !== undefined) copyFileSync(log, join(folder.path, 'events.sqlite'));
-  const secrets = {
-    IDEMPOTENCY_SECRET: SECRET,
-    WEBHOOK_SECRET: SECRET,
-    PERSONAL_DATA_KEK: SECRET,
-  };
-  const config = configOf({ ...secrets, DATA_DIR: folder.path, ...settings });
+  const config = configOf({ ...SECRETS, DATA_DIR: folder.path, ...settings });
   const own = await token('m_test');
   const store: EventStore = await openSqliteEventStore({
     file: join(folder.path, 'events.sqlite'),
@@ -124,7 +127,7 @@ export const openTwoCommandProcesses = async (
 
   /** A process that starts now; with another provider, and settings that name it, where one is given. */
   const open = async (other?: OtherProvider) => {
-    const ownConfig = other ? configOf({ ...secrets, ...settings, ...other.settings }) : config;
+    const ownConfig = other ? configOf({ ...SECRETS, ...settings, ...other.settings }) : config;
     const ownProvider = other?.provider ?? provider;
     const faults = providerFaults();
     const storeFaults: StoreFaults = { ...NO_FAULTS };
@@ -157,7 +160,7 @@ export const openTwoCommandProcesses = async (
       }),
       nowMs: () => clock.standsAtMs ?? beganMs + clock.aheadMs,
     });
-    const { app, authHooks } = await openApp({ ...secrets, ...settings });
+    const { app, authHooks } = await openApp({ ...SECRETS, ...settings });
     side.register(app, authHooks);
     registerRoutes(app, authHooks, PARKED_ROUTES, { projector, readModels });
     registerRoutes(app, authHooks, PROJECTION_ROUTES, { projector, streams: createStreams(app) });
