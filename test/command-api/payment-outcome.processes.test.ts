@@ -25,13 +25,12 @@ import {
 } from '../support/two-command-processes.ts';
 
 type Options = { key?: string };
-type Row = {
-  name: string;
-  /** A request that gets 503 in process a. */
-  send: (a: CommandProcess, options: Options) => Promise<CommandResponse>;
-  without: string;
-  underKey: string;
-};
+/** What is said without a key of a request that gets 503 in process a. */
+type Row = [
+  name: string,
+  said: string,
+  send: (a: CommandProcess, options: Options) => Promise<CommandResponse>,
+];
 
 const NOT_CHARGED = 'NOT_CHARGED';
 const UNKNOWN = 'UNKNOWN';
@@ -71,18 +70,18 @@ const failsAfterIntent = (a: CommandProcess): void => {
 };
 
 const ROWS: Row[] = [
-  {
-    name: 'a service that is told to stop',
-    send: (a, options) => {
+  [
+    'a service that is told to stop',
+    NOT_CHARGED,
+    (a, options) => {
       a.app.lifecycle.refusing = true;
       return a.create({}, options);
     },
-    without: NOT_CHARGED,
-    underKey: UNKNOWN,
-  },
-  {
-    name: 'too many requests at once',
-    send: async (a, options) => {
+  ],
+  [
+    'too many requests at once',
+    NOT_CHARGED,
+    async (a, options) => {
       const { places } = a.app.lifecycle;
       const free = 10_000 - places.taken();
       places.take(undefined, free);
@@ -90,80 +89,72 @@ const ROWS: Row[] = [
       places.take(undefined, -free);
       return response;
     },
-    without: NOT_CHARGED,
-    underKey: UNKNOWN,
-  },
-  {
-    name: 'an event store that cannot be read',
-    send: async (a, options) => {
+  ],
+  [
+    'an event store that cannot be read',
+    NOT_CHARGED,
+    async (a, options) => {
       const id = await authorizedAt(processes.b);
       a.store.beforeRead = isDown;
       return a.change('capture', id, undefined, options);
     },
-    without: NOT_CHARGED,
-    underKey: UNKNOWN,
-  },
-  {
-    name: 'an event store that takes no intent',
-    send: (a, options) => {
+  ],
+  [
+    'an event store that takes no intent',
+    NOT_CHARGED,
+    (a, options) => {
       a.store.beforeAppend = isDown;
       return a.create({}, options);
     },
-    without: NOT_CHARGED,
-    underKey: UNKNOWN,
-  },
-  {
-    name: 'a payment whose events were removed',
-    send: async (a, options) => {
+  ],
+  [
+    'a payment whose events were removed',
+    NOT_CHARGED,
+    async (a, options) => {
       const id = await authorizedAt(processes.b);
       a.store.beforeRead = isRemoved;
       return a.change('void', id, undefined, options);
     },
-    without: NOT_CHARGED,
-    underKey: UNKNOWN,
-  },
-  {
-    name: 'an intent of which it is not known whether it was stored',
-    send: (a, options) => {
+  ],
+  [
+    'an intent of which it is not known whether it was stored',
+    UNKNOWN,
+    (a, options) => {
       a.store.loseResponses = Number.POSITIVE_INFINITY;
       return a.create({}, options);
     },
-    without: UNKNOWN,
-    underKey: UNKNOWN,
-  },
-  {
-    name: 'an outcome that could not be stored',
-    send: (a, options) => {
+  ],
+  [
+    'an outcome that could not be stored',
+    UNKNOWN,
+    (a, options) => {
       failsAfterIntent(a);
       return a.create({}, options);
     },
-    without: UNKNOWN,
-    underKey: UNKNOWN,
-  },
-  {
-    name: 'a call that outlasts the budget',
-    send: async (a, options) => {
+  ],
+  [
+    'a call that outlasts the budget',
+    UNKNOWN,
+    async (a, options) => {
       const held = a.faults.holdNext();
       const response = await a.create({}, options);
       held.release();
       return response;
     },
-    without: UNKNOWN,
-    underKey: UNKNOWN,
-  },
-  {
-    name: 'a lost answer',
-    send: (a, options) => {
+  ],
+  [
+    'a lost answer',
+    UNKNOWN,
+    (a, options) => {
       a.faults.respondsToLookUps = false;
       a.faults.next('answer lost');
       return a.create({}, options);
     },
-    without: UNKNOWN,
-    underKey: UNKNOWN,
-  },
-  {
-    name: 'a turn that does not come',
-    send: async (a, options) => {
+  ],
+  [
+    'a turn that does not come',
+    NOT_CHARGED,
+    async (a, options) => {
       const id = await authorizedAt(a);
       const held = await a.faults.hold(() => a.change('capture', id));
       const response = await a.change('void', id, undefined, options);
@@ -171,32 +162,29 @@ const ROWS: Row[] = [
       await held.response;
       return response;
     },
-    without: NOT_CHARGED,
-    underKey: UNKNOWN,
-  },
-  {
-    name: 'a capture behind a create of unknown outcome',
-    send: async (a, options) => {
+  ],
+  [
+    'a capture behind a create of unknown outcome',
+    UNKNOWN,
+    async (a, options) => {
       a.faults.respondsToLookUps = false;
       a.faults.next('answer lost');
       const id = locatedId(await a.create());
       return a.change('capture', id, undefined, options);
     },
-    without: UNKNOWN,
-    underKey: UNKNOWN,
-  },
+  ],
 ];
 
 const outcomeOf = ({ status, headers }: CommandResponse) => [status, headers['payment-outcome']];
 
-describe.each(ROWS)('$name', ({ name, send, without, underKey }) => {
-  test(`says ${without}`, async () => {
-    expect(outcomeOf(await send(processes.a, {}))).toEqual([503, without]);
+describe.each(ROWS)('%s', (name, said, send) => {
+  test(`says ${said}`, async () => {
+    expect(outcomeOf(await send(processes.a, {}))).toEqual([503, said]);
   });
 
-  test(`says ${underKey} under a key`, async () => {
+  test('says UNKNOWN under a key', async () => {
     const key = name.replaceAll(' ', '-');
-    expect(outcomeOf(await send(processes.a, { key }))).toEqual([503, underKey]);
+    expect(outcomeOf(await send(processes.a, { key }))).toEqual([503, UNKNOWN]);
   });
 });
 
