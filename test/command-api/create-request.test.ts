@@ -472,7 +472,7 @@ describe('gaps §3: details of a rejected create', () => {
         if (result.ok) expect(paymentDetails.safeParse(result.request.details).success).toBe(true);
         else for (const line of result.details) expect(line).toMatch(ours);
       }),
-      { numRuns: propertyRuns(1500) },
+      { numRuns: propertyRuns(600) },
     );
   });
 });

@@ -15,6 +15,7 @@ import { mayUse as mayUseByService } from '../../shared/http/auth/tokens.ts';
 import { holdsKnownCard } from '../../shared/runtime/card-numbers.ts';
 import { CLOTHES, SEPARATED } from '../support/card-clothes.ts';
 import { httpServer } from '../support/faulty-server.ts';
+import { propertyRuns } from '../support/property-runs.ts';
 
 describe('amounts and times', () => {
   test.each([
@@ -69,7 +70,7 @@ describe('a card number is known before it can leave the browser', () => {
         const number = `${text.slice(0, -1)}${last}`;
         if (holdsKnownCard(number)) expect(cardNumberIn(number)).toBe(number);
       }),
-      { numRuns: 5000 },
+      { numRuns: propertyRuns(5000) },
     );
   });
 });

@@ -139,7 +139,7 @@ describe('history cannot change', () => {
 
   test('a damage before the tail does not delay the start; verifying the whole log finds it', async () => {
     const opened = await open();
-    for (let n = 0; n < 120; n++) await append(opened, `payment-more-${n}`);
+    await Promise.all(Array.from({ length: 120 }, (_, n) => append(opened, `payment-more-${n}`)));
     await opened.close();
     forge(`UPDATE events SET text = replace(text, '2500', '9500') WHERE position = 3`);
     const { broken } = await verifyWhole(await open());

@@ -206,7 +206,7 @@ describe('a command under a key after a restore', () => {
   afterEach(() => service[Symbol.asyncDispose]());
 
   describe('a repeat under a key in a log that was put back and acknowledged', () => {
-    test.each(shareOf(Object.keys(COMMANDS) as Command[], 2))(
+    test.each(shareOf(Object.keys(COMMANDS) as Command[], 1))(
       'a %s that was not sent, for whatever reason, gets the outcome that the provider knows',
       async (command) => {
         service = await openInProcess(NO_RETRIES);
@@ -289,7 +289,7 @@ describe('a command under a key after a restore', () => {
   });
 
   describe('a call under a key that meets the fence of a log that was lost', () => {
-    test.each(shareOf(['create', 'capture', 'refund'] as const, 2))(
+    test.each(shareOf(['create', 'capture', 'refund'] as const, 1))(
       'a %s goes on to the attempt that was carried out, in the same request',
       async (command) => {
         service = await openInProcess(NO_RETRIES);
