@@ -1,7 +1,7 @@
 import { HANGS_MS } from './time-bounds.ts';
 
-/** How long it looks often; what takes longer than that is looked for less often. */
-const SOON_MS = 300;
+/** A look costs a request or a read: what takes longer is looked for less often. */
+const pauseMs = (elapsedMs: number): number => Math.min(5 + elapsedMs / 10, 50);
 
 /** Waits until a condition holds, looking every few milliseconds; fails after `boundMs`. */
 export const until = async (
@@ -13,7 +13,7 @@ export const until = async (
   while (!(await holds())) {
     const elapsedMs = performance.now() - begun;
     if (elapsedMs > boundMs) throw new Error(`not within ${boundMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, elapsedMs < SOON_MS ? 5 : 20));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs(elapsedMs)));
   }
 };
 
