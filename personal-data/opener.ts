@@ -58,6 +58,7 @@ export type Opener = ReturnType<typeof createOpener>;
 /** Some 9 MB of ordinary payments; to open one costs as much as a GET. */
 const BODIES_MAX = 4096;
 const BODIES_BYTES_MAX = 16 * 1024 * 1024;
+const KEPT_MS = 60_000;
 
 type KeptBody = { revision: number; body: string };
 

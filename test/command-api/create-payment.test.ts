@@ -38,7 +38,7 @@ describe('interface, create: 200', () => {
       capturedAmount: 0,
       refundedAmount: 0,
       refundableAmount: 0,
-      paymentMethod: { type: 'CARD', card: PAID_BY, encryptedCard: ENCRYPTED_CARD },
+      paymentMethod: { type: 'CARD', card: CARD, encryptedCard: ENCRYPTED_CARD },
       createdAt: TIME,
       updatedAt: TIME,
       transactions: [

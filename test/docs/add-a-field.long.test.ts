@@ -92,6 +92,7 @@ test('every step of the page can be done, and what has to pass passes', () => {
   change('test/golden/differences.ts', /\n\];\n/, () => `\n${entry}\n];\n`);
 
   passes('run', 'check:types');
-  const suites = 'payment golden topics/topics docs/privacy command-api/create personal-data/erasure';
+  const suites =
+    'payment golden topics/topics docs/privacy command-api/create personal-data/erasure';
   passes('test', '--', ...suites.split(' ').map((one) => `test/${one}`));
 });

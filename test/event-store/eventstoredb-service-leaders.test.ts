@@ -6,13 +6,14 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startStandIn } from '../support/eventstoredb-stand-in.ts';
 import { shareOf } from '../support/long-run-share.ts';
-import { idOf, openInProcess, SECRETS } from '../support/service-in-process.ts';
+import { settingsAt } from '../support/server-service.ts';
+import { idOf, openInProcess } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 const AWAY_SECONDS = shareOf([1, 10, 60], 1);
 
 const standIn = await startStandIn();
-const service = await openInProcess({ EVENTSTOREDB_URL: standIn.clusterUrl, ...SECRETS });
+const service = await openInProcess(settingsAt(standIn.clusterUrl));
 const unhandled: unknown[] = [];
 process.on('unhandledRejection', (error) => unhandled.push(error));
 afterAll(async () => {

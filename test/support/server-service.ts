@@ -20,12 +20,7 @@ const capture = async (service: InProcess): Promise<string> =>
   idOf(await service.create({ captureNow: true }));
 
 /** Where the events are on a server, no secret is in the data folder. */
-export const settingsAt = (url: string) => ({
-  EVENTSTOREDB_URL: url,
-  IDEMPOTENCY_SECRET: SECRET,
-  WEBHOOK_SECRET: SECRET,
-  PERSONAL_DATA_KEK: SECRET,
-});
+export const settingsAt = (url: string) => ({ EVENTSTOREDB_URL: url, ...SECRETS });
 
 /** Opens it with two captured payments, both in the read models. */
 export const openServerService = async (
