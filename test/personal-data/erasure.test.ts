@@ -303,6 +303,8 @@ const describeErasure = (open: typeof openFiles): void => {
   test('a key that is lost without an erasure is told, and its payment goes on', async () => {
     const { paymentId } = (await service.create({ captureNow: true })).json;
     await at.loseKeys(service.dataDir);
+    // The answer's body is kept.
+    await service.restart();
     const got = await service.get(paymentId);
     expect(got.json).toMatchObject({
       paymentMethod: { card: { holderName: 'UNAVAILABLE' } },
