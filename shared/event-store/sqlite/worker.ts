@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { workerData } from 'node:worker_threads';
-import { orElse, reasonOf } from '../../runtime/error-text.ts';
+import { reasonOf } from '../../runtime/error-text.ts';
 import { serveCalls } from '../../runtime/jobs.ts';
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import { isDamage, movePages, versionOf, withoutSync } from '../../runtime/sqlite.ts';
@@ -51,7 +51,7 @@ async function verifyTail(statements: Statements): Promise<void> {
 
 function identityOf(path: string): string | undefined {
   // A double drops the last digits of 64-bit numbers, as overlayfs and FUSE give them.
-  const found = orElse(undefined, () => statSync(path, { bigint: true }));
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found && `${found.dev} ${found.ino}`;
 }
 
