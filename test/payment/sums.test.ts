@@ -16,6 +16,7 @@ import {
   failed,
   operationId,
   outcomeContradicted,
+  personalDataErased,
   refunded,
   refundFailed,
   refundObserved,
@@ -196,7 +197,7 @@ describe('sums that cannot be, each with its reason', () => {
   const again = [refundObserved(), refundFailed(), refundRequested(), refunded()];
   const noted = [created(), resolutionRequested(), failed(), outcomeContradicted()];
   test.each<[string, PaymentEvent[]]>([
-    ['a whole life', wholeLife('pay_1')],
+    ['a life with an erasure', wholeLife('pay_1').toSpliced(-1, 0, personalDataErased())],
     ['an authorization that ran out', [created(), authorized(), authorizationExpired()]],
     ['a whole refund that bounced and was repeated', [...sale, ...again]],
     ['notes before and after an outcome', noted],
