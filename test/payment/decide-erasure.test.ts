@@ -131,13 +131,16 @@ describe('two persons', () => {
     );
   });
 
-  test('once it is erased nothing follows, and it cannot be held', () => {
+  test('once it is erased nothing follows; before, a hold and its release are noted once', () => {
     const erased = [...sale, personalDataErased()];
     expect(decided(erased)).toEqual(events());
     expect(() => foldState(placed([...erased, erasureHeld()]))).toThrow('does not fit');
-    const hold = { kind: 'hold', operationId: 'x', ticket: 'CASE-2' } as const;
-    const state = foldState(placed(erased));
-    expect(decide(state, hold)).toEqual(rule('the payment is erased already'));
+    const hold = (given: PaymentEvent[], ticket?: string) =>
+      decide(foldState(placed(given)), { kind: 'hold', operationId: 'x', ticket });
+    expect(hold(erased, 'CASE-2')).toEqual(rule('the payment is erased already'));
+    expect(hold(sale, 'CASE-1')).toEqual(events(erasureHeld()));
+    expect(hold([...sale, erasureHeld()])).toEqual(events(erasureReleased()));
+    expect([hold(sale), hold([...sale, erasureHeld()], 'CASE-2')]).toEqual([events(), events()]);
   });
 });
 

@@ -252,10 +252,8 @@ describe('upcasting', () => {
   });
 
   test('version 1 had texts of a person in the clear, which are read apart', () => {
-    const card = { last4: '4242', holderName: 'Jane' };
-    expect(upcast('PaymentCreated', 1, { card, details: {} })).toMatchObject({
-      personal: { clear: { holderName: 'Jane' } },
-    });
+    const read = upcast('PaymentCreated', 1, { card: { holderName: 'Jane' }, details: {} });
+    expect(read).toHaveProperty('personal.clear.holderName', 'Jane');
     expect(upcast('PaymentVoidRequested', 1, { reason: 'r' })).toEqual({ reason: { clear: 'r' } });
     expect(upcast('PaymentVoidRequested', 1, {})).toStrictEqual({});
   });
