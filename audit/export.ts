@@ -150,14 +150,7 @@ const route = routeWith<Exporting>();
 export const EXPORT_ROUTES = {
   exportEvents: route({
     request: { query: ExportParameters },
-    responses: {
-      200: {
-        description: 'The lines, and the manifest as the last one.',
-        content: asLines,
-        unrecorded: true,
-      },
-      404: { description: 'No such payment to be seen.' },
-    },
+    responses: { 200: asLines },
     handle: async ({ exporting: deps }, { principal, query }, reply) => {
       const { payment: paymentId, ...requested } = query;
       if (!deps.streams.take(reply)) return rejectBusy(reply);

@@ -8,14 +8,7 @@ import { onlyOf } from '../shared/http/auth/principal.ts';
 import { JSON_TYPE, reject } from '../shared/http/errors.ts';
 import { NoParameters } from '../shared/http/fields.ts';
 import { contextOf, senderOf } from '../shared/http/request.ts';
-import {
-  asJson,
-  jsonBody,
-  okJson,
-  type RoutesOf,
-  routeWith,
-  sendJson,
-} from '../shared/http/route.ts';
+import { jsonBody, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import { inTurn, whenGone } from '../shared/http/server/shares.ts';
 import { accepts, EVENT_STREAM, NDJSON, serverSent } from '../shared/http/server/streams.ts';
 import { ACKNOWLEDGEMENT_STREAMS } from '../shared/payment/audit-events.ts';
@@ -121,7 +114,7 @@ export const AUDIT_LOG_ROUTES = {
   }),
   streamLog: route({
     request: { query: StreamParameters, read: readLastEventId },
-    responses: { 200: { description: 'The response.', content: asEvents } },
+    responses: { 200: asEvents },
     handle: async (deps, { principal, query, content: lastId }, reply) => {
       if (!deps.streams.take(reply)) return rejectBusy(reply);
       const { from = 'start' } = query;
@@ -199,10 +192,7 @@ export const LOG_ROUTES = {
       person: true,
       ...jsonBody(AcknowledgeBreakRequest),
     },
-    responses: {
-      200: { description: 'The response.', content: asJson(BreakAcknowledged), unrecorded: true },
-      422: { description: 'The last verification named no such break.' },
-    },
+    responses: okJson(BreakAcknowledged),
     handle: async ({ store, verification }, { principal, content }, reply) => {
       if (!(await verification.hasNamed(content)))
         return reject(reply, 'BUSINESS_RULE_VIOLATION', NOT_NAMED);

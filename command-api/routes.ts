@@ -12,8 +12,8 @@ import {
   asJson,
   type Input,
   joinRoutes,
+  okJson,
   type RequestForm,
-  type ResponseForm,
   type RoutesOf,
   routeWith,
 } from '../shared/http/route.ts';
@@ -60,22 +60,6 @@ export type CommandApi = RespondDeps & {
   providerAhead: Pick<ProviderAhead, 'readOnly'>;
 };
 
-const REPLAYED = 'Idempotent-Replayed';
-
-const ended = (description: string, notAllowed: string): Record<number, ResponseForm> => ({
-  200: { description, content: asJson(PaymentResponse), headers: ['ETag', REPLAYED] },
-  409: {
-    description: 'The first request with this Idempotency-Key still runs.',
-    headers: ['Retry-After'],
-  },
-  422: { description: notAllowed, headers: [REPLAYED] },
-  503: {
-    description:
-      'The provider could not be reached, or its answer was lost, or the service cannot take the request now. `Payment-Outcome` says whether money may have moved. Where there is a `Location`, GET it: a create is FAILED where nothing was charged, PENDING while its outcome is looked up.',
-    headers: ['Retry-After', 'Location', 'Payment-Outcome', REPLAYED],
-  },
-});
-
 const route = routeWith<CommandApi>();
 
 const PAYMENT_ROUTES = {
@@ -87,21 +71,9 @@ const PAYMENT_ROUTES = {
       headers: ['IdempotencyKey', 'UserAgent'],
     },
     responses: {
-      ...ended(
-        'The payment, AUTHORIZED or CAPTURED.',
-        'A business rule forbids it, or the Idempotency-Key came with another request.',
-      ),
-      202: {
-        description:
-          'The card needs the shopper: send them to `nextAction.url`. The payment is PENDING until the provider has an outcome, at the latest at `nextAction.expiresAt`.',
-        content: asJson(PaymentResponse),
-        headers: ['ETag', 'Location', REPLAYED],
-      },
-      402: {
-        description: 'The provider declined it; the payment is FAILED.',
-        content: asJson(PaymentFailureResponse),
-        headers: [REPLAYED],
-      },
+      ...okJson(PaymentResponse),
+      202: asJson(PaymentResponse),
+      402: asJson(PaymentFailureResponse),
     },
     handle: async (api, { principal, arrivedAtMs, content }, reply) => {
       const { request, key, holdsOtherCard } = content;
@@ -130,10 +102,7 @@ const PAYMENT_ROUTES = {
       body: { schema: CaptureRequest, required: false },
       headers: ['IdempotencyKey'],
     },
-    responses: ended(
-      'The payment, CAPTURED.',
-      'The payment cannot be captured, or not with this amount.',
-    ),
+    responses: okJson(PaymentResponse),
     handle: (api, input, reply) => changeFor(api, 'capture', input, reply),
   }),
   voidPayment: route({
@@ -143,7 +112,7 @@ const PAYMENT_ROUTES = {
       read: readChange(),
       headers: ['IdempotencyKey'],
     },
-    responses: ended('The payment, VOIDED.', 'The payment is not AUTHORIZED.'),
+    responses: okJson(PaymentResponse),
     handle: (api, input, reply) => changeFor(api, 'void', input, reply),
   }),
   refundPayment: route({
@@ -154,10 +123,7 @@ const PAYMENT_ROUTES = {
       body: { schema: RefundRequest, required: false },
       headers: ['IdempotencyKey'],
     },
-    responses: ended(
-      'The payment, REFUNDED, or CAPTURED while some is left.',
-      'The payment cannot be refunded, or not with this amount.',
-    ),
+    responses: okJson(PaymentResponse),
     handle: (api, input, reply) => changeFor(api, 'refund', input, reply),
   }),
 } satisfies Partial<RoutesOf<'command-api', CommandApi>>;

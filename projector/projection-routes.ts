@@ -101,18 +101,7 @@ export const PROJECTION_ROUTES = {
   }),
   rebuildProjections: route({
     request: { allMerchants: true, query: RebuildParameters },
-    responses: {
-      200: {
-        description: 'Its progress, as it goes.',
-        content: { [EVENT_STREAM]: z.string() },
-      },
-      202: { description: 'It has begun.', content: asJson(RebuildStarted) },
-      503: {
-        description:
-          'Another rebuild is under way, this projector stands by, or an engine is away.',
-        headers: ['Retry-After'],
-      },
-    },
+    responses: { 200: { [EVENT_STREAM]: z.string() }, 202: asJson(RebuildStarted) },
     handle: async ({ projector, streams }, { query }, reply) => {
       const accept = query.accept === 'true';
       const { source } = await begin((onProgress) => projector.rebuild({ accept, onProgress }));
@@ -124,12 +113,7 @@ export const PROJECTION_ROUTES = {
   }),
   compareReadModels: route({
     request: { allMerchants: true },
-    responses: {
-      200: {
-        description: 'What differs.',
-        content: { ...asJson(ReadModelsComparison), [EVENT_STREAM]: z.string() },
-      },
-    },
+    responses: okJson(ReadModelsComparison, { [EVENT_STREAM]: z.string() }),
     handle: async ({ projector, streams }, _input, reply) => {
       const { source, ended } = await begin(projector.compareAll);
       return streamOr(reply, streams, source, async () => sendJson(reply, await ended));

@@ -10,8 +10,8 @@ import { JSON_TYPE, reject } from '../shared/http/errors.ts';
 import { asNumber, moment, optionalText } from '../shared/http/fields.ts';
 import { PaymentList, PaymentResponse, PaymentStatus } from '../shared/http/payment-schemas.ts';
 import {
-  asJson,
   joinRoutes,
+  okJson,
   type RoutesOf,
   registerRoutes,
   routeWith,
@@ -86,13 +86,7 @@ const route = routeWith<QueryDeps>();
 const PAYMENT_ROUTES = {
   getPayment: route({
     request: { paymentId: 'INVALID_PAYMENT_ID' },
-    responses: {
-      200: {
-        description: 'The payment as of now.',
-        content: asJson(PaymentResponse),
-        headers: ['ETag'],
-      },
-    },
+    responses: okJson(PaymentResponse),
     handle: async (deps, { principal, paymentId }, reply) => {
       const found = await getPayment(deps, paymentId, principal.merchantId);
       // The response is the same for another merchant's payment.
@@ -104,7 +98,7 @@ const PAYMENT_ROUTES = {
   }),
   listPayments: route({
     request: { query: ListParameters },
-    responses: { 200: { description: 'A page of payments.', content: asJson(PaymentList) } },
+    responses: okJson(PaymentList),
     handle: async (deps, { principal: { merchantId }, query }, reply) => {
       const page = await inTurn('searches', reply, () => listPayments(deps, merchantId, query));
       return page === undefined ? reply : reply.type(JSON_TYPE).send(page);

@@ -51,9 +51,7 @@ const route = routeWith<WebhookEventDeps>();
 export const WEBHOOK_EVENT_ROUTES = {
   streamWebhookEvents: route({
     request: { query: Parameters, read: readLastEventId },
-    responses: {
-      200: { description: 'The messages.', content: asEvents, unrecorded: true },
-    },
+    responses: { 200: asEvents },
     handle: async ({ webhookEvents: deps }, { principal, query, content: lastId }, reply) => {
       if (!deps.streams.take(reply)) return rejectBusy(reply);
       const { from, types } = query;

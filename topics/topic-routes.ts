@@ -7,7 +7,7 @@ import { followPaymentStates, type PaymentStates } from '../shared/event-store/p
 import type { EventStore, LogEvent, Position } from '../shared/event-store/port.ts';
 import { reject } from '../shared/http/errors.ts';
 import { limitParameter, NoParameters, parameterText } from '../shared/http/fields.ts';
-import { asJson, okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
+import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { NDJSON } from '../shared/http/server/streams.ts';
 import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
@@ -164,14 +164,6 @@ export type RelayParkedDeps = { relay: Pick<Relay, 'status' | 'parked' | 'retryP
 
 const LISTED_MAX = 1_000;
 
-const UNTIL_LATER = {
-  422: { description: 'No broker is set, so nothing is parked.' },
-  503: {
-    description: 'The relay of this process stands by, backs off or has halted.',
-    headers: ['Retry-After'],
-  },
-} as const;
-
 const parkedIn = (notes: Awaited<ReturnType<Relay['parked']>>) =>
   Object.entries(notes)
     .map(([paymentId, parking]) => ({ paymentId, ...parking }))
@@ -193,11 +185,7 @@ export const RELAY_PARKED_ROUTES = {
   }),
   retryRelayParked: parkedRoute({
     request: { allMerchants: true, paymentId: 'INVALID_PAYMENT_ID' },
-    responses: {
-      200: { description: 'What came of it.', content: asJson(RelayParkedRetry) },
-      404: { description: 'The relay has not parked this payment.' },
-      ...UNTIL_LATER,
-    },
+    responses: okJson(RelayParkedRetry),
     handle: async ({ relay }, { paymentId }, reply) => {
       reply.request.paymentId = paymentId;
       const [one] = await relay.retryParked(paymentId);
@@ -208,13 +196,7 @@ export const RELAY_PARKED_ROUTES = {
   }),
   retryAllRelayParked: parkedRoute({
     request: { allMerchants: true },
-    responses: {
-      200: {
-        description: 'What came of those that were tried.',
-        content: asJson(RelayParkedRetries),
-      },
-      ...UNTIL_LATER,
-    },
+    responses: okJson(RelayParkedRetries),
     handle: async ({ relay }, _input, reply) => {
       const retried = await relay.retryParked();
       const stillParked = retried.filter(({ sent }) => !sent).length;

@@ -125,20 +125,12 @@ const findPerson = async (
 };
 
 const paymentId = 'INVALID_PAYMENT_ID' as const;
-const refused = { 422: { description: 'The payment may not be erased now; `details` says why.' } };
 const route = routeWith<ErasureDeps>();
 
 export const ERASURE_ROUTES = {
   erasePayment: route({
     request: { person: true, paymentId, ...jsonBody(contract.EraseRequest) },
-    responses: {
-      200: { description: 'It is erased for good.', content: asJson(contract.ErasureBody) },
-      202: {
-        description: 'Stored; nothing is erased until another person requests the same.',
-        content: asJson(contract.ErasureBody),
-      },
-      ...refused,
-    },
+    responses: { ...okJson(contract.ErasureBody), 202: asJson(contract.ErasureBody) },
     handle: (deps, input, reply) => {
       const { actor } = input.principal;
       const about = { actor, atMs: deps.commands.nowMs(), ...deps.config.erasure };
@@ -147,13 +139,13 @@ export const ERASURE_ROUTES = {
   }),
   holdErasure: route({
     request: { person: true, paymentId, ...jsonBody(contract.HoldRequest) },
-    responses: { ...okJson(contract.ErasureBody), ...refused },
+    responses: okJson(contract.ErasureBody),
     handle: (deps, input, reply) =>
       execute(deps, input, reply, { kind: 'hold', ticket: input.content.ticket }),
   }),
   releaseErasure: route({
     request: { person: true, paymentId },
-    responses: { ...okJson(contract.ErasureBody), ...refused },
+    responses: okJson(contract.ErasureBody),
     handle: (deps, input, reply) =>
       execute(deps, input, reply, { kind: 'hold', ticket: undefined }),
   }),

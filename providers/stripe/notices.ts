@@ -11,7 +11,7 @@ import {
   startBudget,
   withinBudget,
 } from '../../shared/http/request-budget.ts';
-import { type RoutesOf, type SignedRoute, sendJson } from '../../shared/http/route.ts';
+import { okJson, type RoutesOf, type SignedRoute, sendJson } from '../../shared/http/route.ts';
 import type {} from '../../shared/http/server/app.ts';
 import {
   type Operation,
@@ -197,26 +197,7 @@ const NoticeReceived = named('NoticeReceived', { received: z.literal(true) });
 
 const stripeWebhook: SignedRoute<StripeWebhookDeps> = {
   request: { headers: ['StripeSignature'], body: { schema: noticeBody, required: true } },
-  responses: {
-    200: {
-      description:
-        'What Stripe says of the payment now is recorded, or it is none of this service.',
-      content: { 'application/json': NoticeReceived },
-    },
-    400: { description: 'Signed, and no event of Stripe.' },
-    401: { description: 'Not signed, by another secret, or more than 300 s ago.' },
-    413: { description: 'The body is above 64 KiB.' },
-    429: {
-      description: 'Too many notices without a signature.',
-      headers: ['Retry-After'],
-    },
-    500: { description: 'A fault of ours; Stripe delivers the notice again.' },
-    503: {
-      description:
-        'Stripe did not say yet what became of the payment, or too many notices come at once; Stripe delivers again.',
-      headers: ['Retry-After'],
-    },
-  },
+  responses: okJson(NoticeReceived),
   rejectAtOnce: ({ stripeNotices: { signers, unsigned } }, reply) =>
     reply.request.headers['stripe-signature'] !== undefined &&
     signers.some(({ secrets }) => secrets.length > 0)

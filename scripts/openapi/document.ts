@@ -10,7 +10,7 @@ import { PROJECTOR_ROUTES } from '../../projector/routes.ts';
 import { QUERY_ROUTES } from '../../query-api/routes.ts';
 import { isOfMerchants } from '../../shared/http/auth/tokens.ts';
 import { ErrorBody } from '../../shared/http/payment-schemas.ts';
-import type { AnyRoute, RequestForm, ResponseForm } from '../../shared/http/route.ts';
+import type { AnyRoute, RequestForm } from '../../shared/http/route.ts';
 import { ROUTES, type RouteId, type RoutePlace, SIGNED } from '../../shared/http/route-table.ts';
 
 export type Part = Record<string, unknown>;
@@ -39,8 +39,24 @@ type Tag = 'Payments' | 'Webhooks' | 'Audit' | 'Operations';
 export const textsOf = (file: string) =>
   parse(readFileSync(join(import.meta.dirname, file), 'utf8'), { merge: true });
 
-const TEXTS: Partial<Record<RouteId, { summary: string; description: string }>> =
-  textsOf('routes.yaml');
+type ResponseForm = {
+  description: string;
+  /** Content type → the body. Left out: the error body as JSON. */
+  content?: Readonly<Record<string, z.ZodType>>;
+  headers?: readonly string[];
+  /** No example for merchants can be recorded: it has no end, or nothing causes it. */
+  unrecorded?: true;
+};
+/** Of one without a text. */
+const RESPONSE = { description: 'The response.' };
+
+type Texts = {
+  summary: string;
+  description: string;
+  responses?: Record<string, Partial<ResponseForm>>;
+};
+
+const TEXTS: Partial<Record<RouteId, Texts>> = textsOf('routes.yaml');
 
 const {
   exclusive: EXCLUSIVE,
@@ -203,8 +219,18 @@ const standardResponses = (place: RoutePlace, form: RequestForm): Responses => {
 };
 
 const responsesOf = (id: RouteId, recordings: Recording[]): Part => {
-  const { request, responses: own } = BOUND[id];
-  const responses = { ...standardResponses(ROUTES[id], request), ...own };
+  const { request, responses: bodies } = BOUND[id];
+  const standard = standardResponses(ROUTES[id], request);
+  const texts = TEXTS[id]?.responses ?? {};
+  const responses = mapped({ ...standard, ...bodies, ...texts }, (_, status): ResponseForm => {
+    const content = bodies[Number(status)];
+    return {
+      ...RESPONSE,
+      ...standard[Number(status)],
+      ...(content && { content }),
+      ...texts[status],
+    };
+  });
   const stray = recordings.find(({ status }) => responses[status] === undefined);
   if (stray) throw new Error(`${id}: ${stray.status} (${stray.name}) is not described`);
   const showsAll = isForMerchants(ROUTES[id]);
@@ -230,6 +256,7 @@ const operationOf = (id: RouteId, tag: string, query: Query, all: Recording[]): 
   const { path, scope } = ROUTES[id];
   const recordings = all.filter((one) => one.id === id);
   const { headers = [] } = BOUND[id].request;
+  const { responses: _, ...texts } = TEXTS[id] ?? {};
   const named = [
     ...Object.keys(COMPONENTS.parameters).filter((name) => path.includes(`:${camel(name)}`)),
     ...headers,
@@ -238,7 +265,7 @@ const operationOf = (id: RouteId, tag: string, query: Query, all: Recording[]): 
   return {
     tags: [tag],
     operationId: id,
-    ...TEXTS[id],
+    ...texts,
     ...(scope === SIGNED && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
     ...requestBodyOf(id, recordings),

@@ -46,27 +46,10 @@ export type Input<F extends RequestForm> = {
   content: F extends { read: (request: FastifyRequest) => Read<infer T> } ? T : undefined;
 };
 
-type ResponseHeader =
-  | 'ETag'
-  | 'Idempotent-Replayed'
-  | 'Location'
-  | 'Payment-Outcome'
-  | 'Retry-After'
-  | 'WWW-Authenticate';
-
-export type ResponseForm = {
-  description: string;
-  /** Content type → the body. Left out: the error body as JSON. */
-  content?: Readonly<Record<string, z.ZodType>>;
-  headers?: readonly ResponseHeader[];
-  /** No example for merchants can be recorded: it has no end, or nothing causes it. */
-  unrecorded?: true;
-};
-
-/** `responses` are its own alone; scripts/openapi/document.ts has the others. */
+/** `responses`: the schemas of its own bodies, by status and content type; scripts/openapi has the rest. */
 export type Route<Deps, F extends RequestForm = RequestForm> = {
   request: F;
-  responses: Readonly<Record<number, ResponseForm>>;
+  responses: Readonly<Record<number, Readonly<Record<string, z.ZodType>>>>;
   handle: (deps: Deps, input: Input<F>, reply: FastifyReply) => Replied;
 };
 type Replied = FastifyReply | Promise<FastifyReply>;
@@ -109,7 +92,7 @@ export const asJson = (schema: z.ZodType) => ({ 'application/json': schema });
 
 /** `more`: its other forms, by their types. */
 export const okJson = (schema: z.ZodType, more: Record<string, z.ZodType> = {}) => ({
-  200: { description: 'The response.', content: { ...asJson(schema), ...more } },
+  200: { ...asJson(schema), ...more },
 });
 
 export const sendJson = (reply: FastifyReply, value: unknown): FastifyReply =>

@@ -16,7 +16,6 @@ import {
 import {
   asJson,
   okJson,
-  type ResponseForm,
   type RoutesOf,
   readBy,
   routeWith,
@@ -69,18 +68,6 @@ const keyedBody = <T>(schema: z.ZodType<T>, required = true) => ({
   ...KEYED,
 });
 
-const replayable = (description: string, schema: z.ZodType): ResponseForm => ({
-  description,
-  content: asJson(schema),
-  headers: ['Idempotent-Replayed'],
-});
-const NOT_ALLOWED: Record<number, ResponseForm> = {
-  422: { description: 'It is not allowed; `details` say why.' },
-};
-const KEY_REUSED: Record<number, ResponseForm> = {
-  422: { description: 'The Idempotency-Key came with another request.' },
-};
-
 const endpointsOf = async ({ store }: Webhooks, merchantIds: readonly string[]) => {
   const endpoints: Endpoint[] = [];
   const unreadable: string[] = [];
@@ -109,10 +96,7 @@ const route = routeWith<WebhookDeps>();
 export const WEBHOOK_ROUTES = {
   createWebhookEndpoint: route({
     request: keyedBody(contract.WebhookEndpointRequest),
-    responses: {
-      201: replayable('Registered.', contract.WebhookEndpointWithSecret),
-      ...NOT_ALLOWED,
-    },
+    responses: { 201: asJson(contract.WebhookEndpointWithSecret) },
     handle: commanding(async (api, input, reply) => {
       const { webhooks } = api;
       const { principal, content } = input;
@@ -159,7 +143,7 @@ export const WEBHOOK_ROUTES = {
       read: readChange,
       body: { schema: contract.WebhookEndpointChange, required: true },
     },
-    responses: { ...okJson(contract.WebhookEndpoint), ...NOT_ALLOWED },
+    responses: okJson(contract.WebhookEndpoint),
     handle: commanding(async (api, input, reply) => {
       const { webhooks } = api;
       const { endpointId, content } = input;
@@ -181,10 +165,7 @@ export const WEBHOOK_ROUTES = {
   }),
   rotateWebhookSecret: route({
     request: { endpointId: true, ...keyedBody(contract.WebhookRotation, false) },
-    responses: {
-      200: replayable('The response.', contract.WebhookEndpointWithSecret),
-      ...KEY_REUSED,
-    },
+    responses: okJson(contract.WebhookEndpointWithSecret),
     handle: commanding(async (api, input, reply) => {
       const { webhooks } = api;
       const { endpointId, content } = input;
@@ -198,7 +179,7 @@ export const WEBHOOK_ROUTES = {
   }),
   testWebhookEndpoint: route({
     request: { endpointId: true, read: readTest, ...KEYED },
-    responses: { 202: replayable('It is sent in a moment.', contract.WebhookTest) },
+    responses: { 202: asJson(contract.WebhookTest) },
     handle: commanding(async (api, input, reply) => {
       const { endpointId, content } = input;
       const command = { kind: 'test', endpointId } as const;
@@ -208,10 +189,7 @@ export const WEBHOOK_ROUTES = {
   }),
   resendWebhookEvents: route({
     request: { endpointId: true, ...keyedBody(contract.WebhookResend) },
-    responses: {
-      202: replayable('They are sent from now on.', contract.WebhookEndpoint),
-      ...NOT_ALLOWED,
-    },
+    responses: { 202: asJson(contract.WebhookEndpoint) },
     handle: commanding(async (api, input, reply) => {
       const { webhooks } = api;
       const { principal, endpointId, content } = input;

@@ -59,11 +59,7 @@ export const ATTENTION_ROUTES = {
   }),
   acknowledgeAttention: route({
     request: { person: true, ...jsonBody(AttentionNote) },
-    responses: {
-      ...okJson(AttentionAcknowledgement),
-      404: { description: 'Nothing that needs a person has this id.' },
-      422: { description: 'It ends with its cause, and is not acknowledged.' },
-    },
+    responses: okJson(AttentionAcknowledgement),
     handle: async ({ store, attention }, { principal, content: { note } }, reply) => {
       const { itemId: id } = reply.request.params as { itemId: string };
       const all = await inTurn('attention', reply, () => attention(principal.merchantId));

@@ -51,15 +51,8 @@ export const OPERATOR_ROUTES = {
       ...jsonBody(contract.ResolveRequest),
     },
     responses: {
-      200: {
-        description: 'Another operator had requested the same: it is recorded.',
-        content: asJson(contract.ResolutionBody),
-      },
-      202: {
-        description: 'Stored; nothing is recorded until another operator requests the same.',
-        content: asJson(contract.ResolutionRequested),
-      },
-      422: { description: 'There is nothing to resolve, or something better can be had.' },
+      ...okJson(contract.ResolutionBody),
+      202: asJson(contract.ResolutionRequested),
     },
     handle: async ({ commands }, { principal, paymentId, content }, reply) => {
       const { outcome, evidence, withoutFence = false, operationId } = content;
