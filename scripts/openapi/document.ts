@@ -51,6 +51,8 @@ type ResponseForm = {
 const RESPONSE = { description: 'The response.' };
 
 type Texts = {
+  /** Names of parameters: those that the route reads or ignores. */
+  headers?: string[];
   summary: string;
   description: string;
   responses?: Record<string, Partial<ResponseForm>>;
@@ -255,8 +257,7 @@ const requestBodyOf = (id: RouteId, recordings: Recording[]): Part => {
 const operationOf = (id: RouteId, tag: string, query: Query, all: Recording[]): Part => {
   const { path, scope } = ROUTES[id];
   const recordings = all.filter((one) => one.id === id);
-  const { headers = [] } = BOUND[id].request;
-  const { responses: _, ...texts } = TEXTS[id] ?? {};
+  const { responses: _, headers = [], ...texts } = TEXTS[id] ?? {};
   const named = [
     ...Object.keys(COMPONENTS.parameters).filter((name) => path.includes(`:${camel(name)}`)),
     ...headers,

@@ -32,8 +32,6 @@ export type RequestForm = {
   read?: (request: FastifyRequest) => Read<unknown>;
   /** For the API document alone: the body that `read` takes. */
   body?: { schema: z.ZodType; required: boolean };
-  /** For the API document alone: headers that are read or ignored. */
-  headers?: readonly ('IdempotencyKey' | 'UserAgent' | 'StripeSignature')[];
 };
 
 export type Input<F extends RequestForm> = {

@@ -61,11 +61,9 @@ const keyed =
 const readChange = readAs(contract.WebhookEndpointChange);
 const readTest = keyed(() => ({ ok: true, value: {} }));
 
-const KEYED = { headers: ['IdempotencyKey'] } as const;
 const keyedBody = <T>(schema: z.ZodType<T>, required = true) => ({
   read: keyed(readAs(schema)),
   body: { schema, required },
-  ...KEYED,
 });
 
 const endpointsOf = async ({ store }: Webhooks, merchantIds: readonly string[]) => {
@@ -178,7 +176,7 @@ export const WEBHOOK_ROUTES = {
     }),
   }),
   testWebhookEndpoint: route({
-    request: { endpointId: true, read: readTest, ...KEYED },
+    request: { endpointId: true, read: readTest },
     responses: { 202: asJson(contract.WebhookTest) },
     handle: commanding(async (api, input, reply) => {
       const { endpointId, content } = input;
