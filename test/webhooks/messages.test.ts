@@ -1,7 +1,5 @@
-/** What is signed and sent, and what an endpoint's events make of it. Pure. */
+/** How a message is signed, and with which keys. */
 import { describe, expect, test } from '@jest/globals';
-import type { WebhookEvent } from '../../shared/payment/webhook-events.ts';
-import { foldEndpoints } from '../../webhooks/endpoints/endpoints.ts';
 import {
   endpointKey,
   listenKey,
@@ -44,28 +42,4 @@ test('another secret of the installation than the store knows is refused', async
   const secret = await openWebhookSecret(store, INSTALLATION);
   expect(await secret()).toBe(INSTALLATION);
   await expect(openWebhookSecret(store, `${INSTALLATION}!`)).rejects.toThrow('WEBHOOK_SECRET');
-});
-
-test('a change of an endpoint leaves its other fields, and a deleted one is gone', () => {
-  const fold = (...events: WebhookEvent[]) =>
-    foldEndpoints(events.map((event) => ({ event, time: '2026-11-22T12:00:00.000Z' }) as never));
-  const created: WebhookEvent = {
-    type: 'WebhookEndpointCreated',
-    data: {
-      ...{ endpointId, merchantId: 'm_1', url: 'https://shop.example/hook' },
-      ...{ apiVersion: 'v1', after: '7' },
-    },
-  };
-  const [changed] = fold(
-    created,
-    { type: 'WebhookEndpointChanged', data: { endpointId, description: 'new' } },
-    { type: 'WebhookEndpointDisabled', data: { endpointId, reason: 'GONE' } },
-  );
-  expect(changed).toMatchObject({
-    url: 'https://shop.example/hook',
-    description: 'new',
-    after: '7',
-    disabled: { reason: 'GONE' },
-  });
-  expect(fold(created, { type: 'WebhookEndpointDeleted', data: { endpointId } })).toEqual([]);
 });
