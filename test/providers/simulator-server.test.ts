@@ -67,13 +67,6 @@ describe('provider.md: the simulator over HTTP', () => {
     ]);
   });
 
-  test('4210: 409 with the fence, which is recorded', async () => {
-    const unreachable = { ...sale, card: { ...card, number: '4000000000004210' } };
-    const fenced = { operationId: 'a1', outcome: 'FENCED' };
-    expect(await call('PUT', '/operations/a1', unreachable)).toEqual({ status: 409, body: fenced });
-    expect(await call('PUT', '/operations/a1', sale)).toEqual({ status: 409, body: fenced });
-  });
-
   test.each([
     ['no JSON', '{'],
     ['nothing', ''],

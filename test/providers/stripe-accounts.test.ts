@@ -110,6 +110,7 @@ test('a notice is read in the account that it comes from', async () => {
 
 test.each([
   ['401', 'unauthorized'],
+  ['403', 'forbidden'],
   ['429 rate_limit', 'rate_limited'],
 ] as const)('%s of one account names it, and says nothing of the others', async (fault, reason) => {
   over.double.plan('open', fault);

@@ -297,17 +297,6 @@ describe('a create', () => {
     expect(await execute(authorize(RAW))).toEqual(declined);
   });
 
-  test.each([
-    ['401', 'unauthorized'],
-    ['403', 'forbidden'],
-    ['429 rate_limit', 'rate_limited'],
-  ] as const)('%s is %s, and no card is declined', async (fault, reason) => {
-    for (const step of ['open', 'confirm'] as const) {
-      over.double.plan(step, fault);
-      expect(await execute(authorize())).toEqual(neverSent(reason));
-    }
-  });
-
   test('an open that names what does not exist is never sent: nothing was confirmed', async () => {
     over.double.plan('open', 'another id');
     expect(await execute(authorize())).toEqual(neverSent('misconfigured'));

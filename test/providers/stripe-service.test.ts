@@ -11,21 +11,6 @@ const byToken = (token: string) => ({
   paymentMethod: { type: 'CARD', card: { token, holderName: 'Jane Doe' } },
 });
 describe('PROVIDER=stripe', () => {
-  test('authorize, capture of part, refund of part, with a token in place of the number', async () => {
-    const created = await service.create(byToken('pm_card_visa'));
-    expect(created).toMatchObject({ status: 200, json: { status: 'AUTHORIZED' } });
-    const { paymentId } = created.json;
-    expect(await service.change('capture', paymentId, { captureAmount: 500 })).toMatchObject({
-      json: { status: 'CAPTURED', capturedAmount: 500 },
-    });
-    expect(await service.change('refund', paymentId, { refundAmount: 200 })).toMatchObject({
-      json: { status: 'CAPTURED', refundedAmount: 200 },
-    });
-    const intent = intentOf(paymentId);
-    expect(intent).toMatchObject({ status: 'succeeded', amount_received: 500 });
-    expect(double.books.refundedOf(intent.id)).toBe(200);
-  });
-
   test('gaps §14: a ConfirmationToken of a checkout in the browser, of a card that Link holds as well', async () => {
     const token = double.books.makeToken('ctoken', 'pm_card_visa');
     const sale = await service.create({ captureNow: true, ...byToken(token) });

@@ -219,14 +219,6 @@ describe('what came later, which Stripe is asked about by the PaymentIntent that
     expect(await shown(paymentId)).toMatchObject({ capturedAmount: 1000 });
   });
 
-  test('a refund of ours that bounced: REFUNDED goes back to CAPTURED', async () => {
-    const { paymentId, intent } = await sold();
-    expect((await service.change('refund', paymentId)).json.status).toBe('REFUNDED');
-    const made = lastRefundIs({ status: 'failed', failure_reason: 'insufficient_funds' });
-    expect(await tell({ ...made, payment_intent: intent.id })).toEqual([200, 200]);
-    expect(await shown(paymentId)).toMatchObject({ status: 'CAPTURED', refundedAmount: 0 });
-  });
-
   test('a dispute: no refund while it is open, a late notice of its beginning opens it no more', async () => {
     const { paymentId, intent } = await sold();
     const dispute = double.books.dispute(intent.id);
