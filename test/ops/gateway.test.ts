@@ -22,25 +22,6 @@ const routes = [...caddyfile.matchAll(/^\thandle( \S+)? \{\n((?:\t\t.*\n)*)\t\}/
   },
 );
 
-test('each request goes to the process that can answer it (architecture)', () => {
-  expect(routes.map(({ matcher, process }) => [matcher, process])).toEqual([
-    ['@live', undefined],
-    ['/health/ready', 'command-api'],
-    ['/metrics', 'command-api'],
-    ['@unresolved', 'command-api'],
-    ['@ops', 'projector'],
-    ['@webhooks', 'command-api'],
-    ['@reconcile', 'command-api'],
-    ['@export', 'projector'],
-    ['@query', 'query-api'],
-    ['@read', 'query-api'],
-    ['', 'command-api'],
-  ]);
-  expect(caddyfile).toContain('@query path /audit /audit/*');
-  expect(caddyfile).toContain('@read method GET HEAD');
-  expect(caddyfile).toContain('@ops path /ops /ops/*');
-});
-
 /** `@name path /a /b/*` or `@name method GET`, by name. */
 const matchers = new Map(
   [...caddyfile.matchAll(/^\t@(\S+) (path|method) (.+)$/gm)].map(([, name, kind, values = '']) => [
@@ -85,6 +66,7 @@ test.each<[method: string, path: string, service: Service]>(
   Object.values(ROUTES).map(({ method, path, service }) => [method, path, service]),
 )('%s %s goes to the process of %s, as the table of routes says', (method, path, service) => {
   expect(routeOf(method, path)?.process).toBe(PROCESS_OF[service]);
+  if (method === 'GET') expect(routeOf('HEAD', path)).toBe(routeOf('GET', path));
 });
 
 test('gaps §11: a payment has longer than its budget; what reads the whole log has five minutes', () => {

@@ -286,35 +286,6 @@ describe('settings: what is set and wrong', () => {
         'JWT_SECRET must be at least 32 bytes for the projector',
       ]);
     });
-
-    test.each(['IDEMPOTENCY_SECRET', 'WEBHOOK_SECRET', 'PERSONAL_DATA_KEK'])(
-      'the embedded service needs %s with EventStoreDB, which other processes share',
-      (name) => {
-        expect(problemsOf({ ...whole, [name]: undefined })).toEqual([
-          `${name} must be set with EventStoreDB, to the same value in every process`,
-        ]);
-        expect(problemsOf(whole)).toEqual([]);
-      },
-    );
-  });
-
-  test('all problems are listed at once, also those between two settings', () => {
-    const problems = problemsOf({
-      PORT: 'x',
-      MAX_AMOUNT: 'y',
-      PROVIDER_TIMEOUT_MS: '20000',
-      JWT_JWKS_URL: 'https://issuer.example',
-      MERCHANTS_FILE: join(folder, 'absent'),
-    });
-    const names = problems.map((line) => line.split(' ')[0]);
-    expect(names.sort()).toEqual([
-      'JWT_AUDIENCE',
-      'JWT_ISSUER',
-      'MAX_AMOUNT',
-      'MERCHANTS_FILE',
-      'PORT',
-      'PROVIDER_TIMEOUT_MS',
-    ]);
   });
 
   test.each<[string, NodeJS.ProcessEnv, string[]]>([
