@@ -167,33 +167,16 @@ describe('the report of a day', () => {
     expect(payments.filter(({ status }) => status === 'PENDING')).toEqual([]);
   });
 
-  test.each([
-    ['m_test', { payments: 8, captured: 19_500, refunded: 1_334, disputed: 7_500, lost: 2_500 }],
-    [OTHER, { payments: 1, captured: 2_500, refunded: 0, disputed: 0, lost: 0 }],
-  ])(
-    'has the sums that the API shows %s, and those of the state topic',
-    async (merchant, known) => {
-      const payments = await paymentsOf(merchant);
-      expect(await reportOf(merchant)).toMatchObject({
-        payments: known.payments,
-        captured_minor: known.captured,
-        refunded_minor: known.refunded,
-        disputed_minor: known.disputed,
-        won_minor: known.lost,
-        lost_minor: known.lost,
-      });
-      expect(payments).toHaveLength(known.payments);
-      expect(sumOf(payments, 'capturedAmount')).toBe(known.captured);
-      expect(sumOf(payments, 'refundedAmount')).toBe(known.refunded);
-      expect(sumOf(payments, 'refundableAmount')).toBe(
-        known.captured - known.refunded - known.lost,
-      );
-      const [state] = await query(
-        `SELECT sum(refunded_minor)::INT AS refunded FROM payments WHERE merchant_id = '${merchant}'`,
-      );
-      expect(state).toEqual({ refunded: known.refunded });
-    },
-  );
+  test('has its own line for a merchant with signs in its name, and the state topic the same sums', async () => {
+    expect(await reportOf(OTHER)).toMatchObject({ payments: 1, captured_minor: 2_500 });
+    const known = { payments: 8, captured_minor: 19_500, refunded_minor: 1_334 };
+    const disputes = { disputed_minor: 7_500, won_minor: 2_500, lost_minor: 2_500 };
+    expect(await reportOf('m_test')).toMatchObject({ ...known, ...disputes });
+    const state = await query(
+      "SELECT sum(refunded_minor)::INT AS refunded FROM payments WHERE merchant_id = 'm_test'",
+    );
+    expect(state).toEqual([{ refunded: 1_334 }]);
+  });
 
   test('lists the disputes with what became of them', async () => {
     const found = await query(

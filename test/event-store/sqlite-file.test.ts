@@ -118,22 +118,13 @@ describe('history cannot change', () => {
     expect(heads.size).toBe(2);
   });
 
-  const FORGED: [string, string][] = [
-    ['a changed text', `UPDATE events SET text = replace(text, '2500', '9500') WHERE position = 3`],
-    ['a missing event before it', `DELETE FROM events WHERE position = 2`],
-    [
-      'an event moved to another stream',
-      `UPDATE events SET stream_id = 2, revision = 9
-       WHERE position = 3`,
-    ],
-  ];
-  // test/event-store/chain.test.ts shows that each is found; here, that a start looks.
-  test.each(FORGED)('%s is refused at the start, with its place named', async (_, sql) => {
-    forge(`PRAGMA foreign_keys = OFF; ${sql}`);
+  // test/event-store/chain.test.ts shows what is found; here, that a start looks.
+  test('a changed text is refused at the start, with its place named', async () => {
+    forge(`UPDATE events SET text = replace(text, '2500', '9500') WHERE position = 3`);
     const refused = open();
     await expect(refused).rejects.toThrow(StoreUnavailable);
     await expect(refused).rejects.toThrow(
-      /events\.db: the event log is damaged at position 3 \(stream payment-[ab], revision [19]\): /,
+      /events\.db: the event log is damaged at position 3 \(stream payment-a, revision 1\): /,
     );
   });
 

@@ -83,14 +83,6 @@ for (const driver of readModelDrivers)
       expect(projection.counts()).toMatchObject({ events: 2 * LIFE, healed: 0, parked: 0 });
     });
 
-    test('apply: a new payment is listed as PENDING from its first event on', async () => {
-      await given('pay_1', wholeLife('pay_1').slice(0, 1));
-      await deliver();
-      const { documents } = await readModels.search({ status: 'PENDING' }, 10);
-      expect(documents).toMatchObject([{ paymentId: 'pay_1', revision: 0 }]);
-      expect(freshness.isBehind('pay_1')).toBe(false);
-    });
-
     test('skip: events that the document has are passed over, in part of a batch too', async () => {
       await given('pay_1', wholeLife('pay_1'));
       const all = await store.readAll(null, 100);

@@ -50,16 +50,6 @@ export const CARD_KEPT = {
 /** A box that no key opens: most tests look at no name. */
 export const SEALED = { box: 'b'.repeat(64), key: 'k'.repeat(32) };
 
-/** What is kept of the card of the examples in the clear. */
-export const CARD = {
-  bin: '42424242',
-  last4: '4242',
-  cvvPresentDuringAttempt: true,
-  expiryMonth: '12',
-  expiryYear: '2030',
-  brand: 'VISA',
-};
-
 export const created = builder('PaymentCreated', {
   ...create,
   paymentId: 'pay_1',
