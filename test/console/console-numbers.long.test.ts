@@ -22,7 +22,7 @@ const NOT_MADE: readonly [selector: string, reason: string][] = [
   ['h2', 'the revision that the address names'],
   ['section[aria-labelledby=provider] td', "the provider's own entry; its amount is a link"],
   ['span.attempts', 'how often recovery has asked, which the raw JSON below has'],
-  ['[aria-label=Topics] td', 'how a topic is set up'],
+  ['[aria-label=Topics] :is(th, td)', 'the name of a topic, and how it is set up'],
   ['ol.attempts .money, ul.attempts .money', 'a transaction: what the sums are made of'],
   ['[aria-label=Attempts] td:nth-child(5)', 'a measurement, which the attempt itself is'],
   ['[aria-live] p:not(.finding), .because li', 'a sentence of the service; its event is a link'],

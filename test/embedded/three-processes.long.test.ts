@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
+import { personalGroup } from '../../shared/payment/fields.ts';
 import { ferretdb } from '../../tools/engines/ferretdb.ts';
 import { describeUnless } from '../support/describe-driver.ts';
 import { freePort } from '../support/free-port.ts';
@@ -72,7 +73,14 @@ const readStore = async () => {
 
 const sale = (amount: number) => ({ ...payment, amount, captureNow: true });
 
-/** P4: creates and refunds by halves; the GET that follows at once gives the same bytes. */
+/** The keys of names are in the same server: while it is away, and for good where it is wiped, none is shown. */
+const withoutNames = (text: string): object => {
+  const { personalData: _, paymentMethod: __, productItems: ___, ...body } = JSON.parse(text);
+  for (const name of Object.keys(personalGroup.shape)) delete body[name];
+  return body;
+};
+
+/** P4: creates and refunds by halves; the GET that follows at once gives the same. */
 const load = (send: Send) => {
   let running = true;
   const seen = new Map<string, string>();
@@ -84,7 +92,7 @@ const load = (send: Send) => {
       const half = await send(`/${id}/refund`, { refundAmount: 500 });
       if (half.status !== 200) throw new Error(`refund: ${half.status} ${half.text}`);
       const read = await send(`/${id}`);
-      if (read.text !== half.text) throw new Error(`read ${read.status}: ${read.text}`);
+      expect([read.status, withoutNames(read.text)]).toEqual([200, withoutNames(half.text)]);
       seen.set(id, half.text);
     }
   };
@@ -115,7 +123,7 @@ const caughtUp = (url: string): Promise<void> =>
   );
 
 describeUnless(missing, 'three processes', () => {
-  test('gaps §9: every payment reads as it was answered, over a read store stopped, frozen, wiped and restored from an older copy', async () => {
+  test('gaps §9: every payment reads as it was answered but for its names, over a read store stopped, frozen, wiped and restored from an older copy', async () => {
     await using store = await readStore();
     await using three = await startThreeProcesses({ MONGODB_URL: store.url });
     const [projector] = three.processes.projector;
@@ -140,7 +148,7 @@ describeUnless(missing, 'three processes', () => {
     await work.end();
     await caughtUp(projector?.url ?? '');
     for (const [id, body] of work.seen) {
-      expect((await send(`/${id}`)).text).toBe(body);
+      expect(withoutNames((await send(`/${id}`)).text)).toEqual(withoutNames(body));
     }
   });
 

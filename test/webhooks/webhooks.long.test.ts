@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
+import type { MaskedCard } from '../../shared/payment/fields.ts';
+import { takeApart } from '../../shared/payment/response.ts';
 import { newPaymentId } from '../../shared/runtime/ids.ts';
 import { appendPayment, authorized, created } from '../support/payment-events.ts';
 import { ROOT, runCliProcess, startService } from '../support/service-processes.ts';
@@ -23,8 +25,9 @@ const {
   currency: __,
   captureNow: ___,
   paymentMethod: ____,
-  ...details
+  ...given
 } = JSON.parse(readFileSync(join(ROOT, 'examples/payment.json'), 'utf8'));
+const { details } = takeApart({ card: { holderName: 'Jane Doe' } as MaskedCard, details: given });
 
 /** Appends `count` payments to the log in a data folder that no service has open. */
 const fillFolder = async (dataDir: string, count: number): Promise<void> => {
