@@ -1,4 +1,4 @@
-/** A rolling deploy of several processes under merchants who pay and refund; sealed events have no way back. */
+/** A rolling deploy, forward and back, of several processes under merchants who pay and refund. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, expect, test } from '@jest/globals';
@@ -88,10 +88,15 @@ const before = releaseBefore();
 afterAll(() => before.remove());
 
 const FORWARD = ['projector', 'query-api', 'command-api'] as const;
+const BACK = FORWARD.toReversed();
 
 /** One process after the other: a new one first, then the stop of an old one. */
-const deploy = async (three: ThreeProcesses, release: string): Promise<void> => {
-  for (const kind of FORWARD) {
+const deploy = async (
+  three: ThreeProcesses,
+  release: string,
+  kinds: readonly (typeof FORWARD)[number][],
+): Promise<void> => {
+  for (const kind of kinds) {
     for (const old of [...three.processes[kind]]) {
       await three.add(kind, release);
       await three.retire(kind, old);
@@ -99,7 +104,7 @@ const deploy = async (three: ThreeProcesses, release: string): Promise<void> => 
   }
 };
 
-test(`gaps §9: ${RELEASE_BEFORE}, then this one: every acknowledged operation is there once, and only 503 with Retry-After came between`, async () => {
+test(`gaps §9: ${RELEASE_BEFORE}, then this one, then that again: every acknowledged operation is there once, and only 503 with Retry-After came between`, async () => {
   await using mongo = await standInMongo();
   await using three = await startThreeProcesses(
     { MONGODB_URL: mongo.url },
@@ -112,8 +117,11 @@ test(`gaps §9: ${RELEASE_BEFORE}, then this one: every acknowledged operation i
   const merchant = await signToken({ merchant_id: 'm_roll', sub: 'shop' }, secret);
   const writers = keyedWriters(() => three.url, merchant, 3);
   await writers.atLeast(20);
-  await deploy(three, ROOT);
+  await deploy(three, ROOT, FORWARD);
   await writers.atLeast(20);
+  await deploy(three, before.path, BACK);
+  await writers.atLeast(20);
+  await deploy(three, ROOT, FORWARD);
   const { before: acknowledged, again } = await writers.end();
   expect(again).toEqual(acknowledged);
 
