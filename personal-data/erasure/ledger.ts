@@ -4,7 +4,8 @@
  */
 import { appendFile, constants, type FileHandle, open } from 'node:fs/promises';
 import { z } from 'zod';
-import { expectedAfter, timeAfter } from '../../shared/event-store/codec.ts';
+import { expectedAfter } from '../../shared/event-store/codec.ts';
+import { appendControl } from '../../shared/event-store/control-stream.ts';
 import { UnreadableStream } from '../../shared/event-store/errors.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
@@ -89,12 +90,20 @@ const recordAgain = async (
   const events = await store.readStream(stream);
   const state = foldStream(events, foldState);
   if (state === undefined || state.personal.erasedAt !== undefined) return erasuresIn(events)[0];
-  const last = events.at(-1);
   const id = newEventId();
   const context = { actor: 'reapply', requestId: id, correlationId: id, causationId: id };
   const data = { reason, ticket, requestedBy, keys: [...state.erasure.keys] };
-  const again = { id, time: timeAfter(last), event: { type: ERASED, data }, context } as const;
-  return erasuresIn(await store.append(stream, expectedAfter(last), [again]))[0];
+  const known = { events, end: expectedAfter(events.at(-1)) };
+  return erasuresIn(
+    await appendControl(store, stream, known, [{ type: ERASED, data }], context),
+  )[0];
+};
+
+/** Of a payment that the log has no more: noted at the log's end, so that the service may start. */
+const atEndOf = async (store: EventStore, erasure: Erasure): Promise<Erasure> => {
+  const position = (await store.end()) ?? '';
+  const { hash = '' } = (await store.hashAt(position)) ?? {};
+  return { ...erasure, position, hash };
 };
 
 /** Those that the ledger has and the log has not; how many. Throws PersonalDataRefused, and what the stores throw. */
@@ -109,10 +118,8 @@ export const reapplyErasures = async (
     const unreadable = onError(UnreadableStream, () => undefined);
     const recorded = await recordAgain(store, one).catch(unreadable);
     await keys.erase([...one.keys, ...(recorded?.keys ?? [])]);
-    const position = (await store.end()) ?? '';
-    const { hash = '' } = (await store.hashAt(position)) ?? {};
     // Last, because it lets the service start.
-    await append(file, recorded ?? { ...one, position, hash });
+    await append(file, recorded ?? (await atEndOf(store, one)));
     erased += 1;
   }
   return erased;
