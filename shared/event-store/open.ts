@@ -10,7 +10,7 @@ import { openSqliteEventStore } from './sqlite/event-store.ts';
 
 const tracedStore = (store: EventStore, system: string): EventStore => {
   const spanOf = (operation: string, stream: string) =>
-    databaseSpan(system, operation, `${operation} ${stream.split('-', 1)}`);
+    databaseSpan(system, operation, `${operation} ${stream.split('-', 1)[0]}`);
   return {
     ...store,
     append: (...batch) => withSpan(spanOf('append', batch[0]), () => store.append(...batch)),
