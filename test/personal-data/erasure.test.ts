@@ -27,6 +27,7 @@ import {
   REASON,
 } from '../support/personal-canaries.ts';
 import { relaying } from '../support/relaying.ts';
+import { settingsAt } from '../support/server-service.ts';
 import {
   type InProcess,
   openInProcess,
@@ -69,10 +70,7 @@ const openServers = async (): ReturnType<typeof openFiles> => {
   const client = new MongoClient(url);
   const standIn = await startStandIn();
   return {
-    settings: {
-      ...{ EVENTSTOREDB_URL: standIn.url, MONGODB_URL: url },
-      ...{ IDEMPOTENCY_SECRET: SECRET, WEBHOOK_SECRET: SECRET, PERSONAL_DATA_KEK: SECRET },
-    },
+    settings: { ...settingsAt(standIn.url), MONGODB_URL: url },
     stored: async () => {
       const log = [...standIn.streams()].map((name) => [name, standIn.dataOf(name)]);
       const places: Place[] = [['EventStoreDB', JSON.stringify(log)]];
