@@ -12,7 +12,12 @@ import {
   type RecordedPaymentEvent,
 } from '../shared/event-store/fold-stream.ts';
 import type { EventContext, EventStore, NewEvent } from '../shared/event-store/port.ts';
-import { type Budget, BudgetSpent, startBudget } from '../shared/http/request-budget.ts';
+import {
+  type Budget,
+  BudgetSpent,
+  RECORD_BUDGET_MS,
+  startBudget,
+} from '../shared/http/request-budget.ts';
 import type {
   AuthenticateCommand,
   Command,
@@ -91,9 +96,6 @@ type PaymentLogOptions = {
 };
 
 export const BY_RECOVERY = { actor: 'recovery' };
-
-/** The request's own budget does not bound an outcome. */
-export const RECORD_BUDGET_MS = 10_000;
 
 const APPEND_PAUSE_MS = 50;
 

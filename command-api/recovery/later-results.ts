@@ -3,7 +3,7 @@
  * merchant is told once of those that end soon (gaps §24).
  */
 import { OTHER_PROVIDER, type PaymentQuestion } from '../../providers/port.ts';
-import { startBudget } from '../../shared/http/request-budget.ts';
+import { RECORD_BUDGET_MS, startBudget } from '../../shared/http/request-budget.ts';
 import type { LaterCommand } from '../../shared/payment/commands.ts';
 import type { PaymentResponse } from '../../shared/payment/fields.ts';
 import { authorizationOf, type PaymentState, providerOf } from '../../shared/payment/state.ts';
@@ -21,7 +21,7 @@ import {
 } from '../../shared/runtime/back-off.ts';
 import { newOperationId } from '../../shared/runtime/ids.ts';
 import type { CommandDeps } from '../deps.ts';
-import { type LoadedPayment, paymentDone, RECORD_BUDGET_MS } from '../payment-log.ts';
+import { type LoadedPayment, paymentDone } from '../payment-log.ts';
 
 /** `unknown`: the provider did not say. `at other provider`: not asked (ADR-0247). */
 type AfterAsking = 'recorded' | 'nothing new' | 'unknown payment' | 'unknown' | 'at other provider';

@@ -1,10 +1,10 @@
 /** Erases texts of a person once an ended payment has not changed for as long as is set (gaps §19). */
-import { startBudget } from '../../shared/http/request-budget.ts';
+import { RECORD_BUDGET_MS, startBudget } from '../../shared/http/request-budget.ts';
 import type { PaymentReadModel } from '../../shared/payment/state.ts';
 import type { PaymentSearch } from '../../shared/read-models/port.ts';
 import * as backOff from '../../shared/runtime/back-off.ts';
 import { newOperationId } from '../../shared/runtime/ids.ts';
-import { APPEND_MS_MAX, type ErasureDeps } from './routes.ts';
+import type { ErasureDeps } from './routes.ts';
 
 /** `days`: since a payment changed last. */
 type RetentionDeps = Pick<ErasureDeps, 'commands' | 'readModels' | 'erasures'> & { days: number };
@@ -33,7 +33,7 @@ const eraseOne = async (
   const about = { reason: 'RETENTION_ENDED', ticket, actor, approvers: 1 } as const;
   const command = { kind: 'erase', operationId, ...about, atMs: nowMs(), holdDays: days } as const;
   const executed = await queues.run(paymentId, () =>
-    paymentLog.execute(paymentId, command, { actor, ...ids }, startBudget(APPEND_MS_MAX)),
+    paymentLog.execute(paymentId, command, { actor, ...ids }, startBudget(RECORD_BUDGET_MS)),
   );
   return executed.kind === 'done' && erasures.carryOut(executed.payment.events);
 };

@@ -6,7 +6,7 @@ import { onlyOf, type Principal } from '../../shared/http/auth/principal.ts';
 import { cursorOf, placeAfter } from '../../shared/http/cursor.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
 import { contextOf, senderOf } from '../../shared/http/request.ts';
-import { type Budget, startBudget } from '../../shared/http/request-budget.ts';
+import { type Budget, RECORD_BUDGET_MS, startBudget } from '../../shared/http/request-budget.ts';
 import {
   asJson,
   jsonBody,
@@ -58,7 +58,6 @@ export type ErasureDeps = {
 type Order = Omit<EraseCommand, 'operationId'> | Omit<HoldCommand, 'operationId'>;
 
 const NOT_YET = 'the erasure is recorded, and its keys are erased within minutes: repeat it sooner';
-export const APPEND_MS_MAX = 10_000;
 
 const execute = async (
   { commands, erasures }: Pick<ErasureDeps, 'commands' | 'erasures'>,
@@ -75,7 +74,7 @@ const execute = async (
   const command = { ...order, operationId: newOperationId() };
   const context = contextOf(senderOf(principal, reply));
   const executed = await queues.run(paymentId, () =>
-    paymentLog.execute(paymentId, command, context, startBudget(APPEND_MS_MAX)),
+    paymentLog.execute(paymentId, command, context, startBudget(RECORD_BUDGET_MS)),
   );
   if (executed.kind === 'refused') return reject(reply, executed.code, executed.details);
   if (executed.kind !== 'done') throw new Error(`an erasure cannot be ${executed.kind}`);

@@ -15,6 +15,9 @@ export class BudgetSpent extends Error {
   override name = 'BudgetSpent';
 }
 
+/** For recording an outcome or an erasure, which the request's own budget does not bound. */
+export const RECORD_BUDGET_MS = 10_000;
+
 export const startBudget = (totalMs: number, startMs: number = performance.now()): Budget => {
   let endMs = startMs + totalMs;
   return {
