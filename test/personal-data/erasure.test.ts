@@ -221,7 +221,9 @@ const describeErasure = (open: typeof openFiles): void => {
       for (const { text } of [...(await shown), await service.get(id)])
         expect(text.includes(HOLDER)).toBe(!text.includes('"erased":true'));
       expect((await service.get(id)).text).not.toContain(HOLDER);
-      expect([...new Set(approvals.map(({ status, text }) => `${status} ${text}`))]).toHaveLength(1);
+      expect([...new Set(approvals.map(({ status, text }) => `${status} ${text}`))]).toHaveLength(
+        1,
+      );
       expect(approvals[0]).toMatchObject({ status: 200, json: { erasedAt: expect.any(String) } });
       const log = await audit(`/payments/${id}/events`);
       expect(log.text.match(/"type":"PaymentPersonalDataErased"/g)).toHaveLength(1);
