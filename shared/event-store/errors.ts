@@ -1,5 +1,6 @@
 /** The port's errors. Code branches on the class or, between threads, on `code`; people read `message`. */
 import { onError } from '../runtime/error-text.ts';
+import type { Metrics } from '../runtime/metrics.ts';
 import type { RecordedEvent } from './port.ts';
 
 /** Nothing was stored: load, decide and append again. */
@@ -29,6 +30,18 @@ export class StoreFileUnusable extends StoreUnavailable {
 export class AppendOutcomeUnknown extends Error {
   override name = 'AppendOutcomeUnknown';
 }
+
+/** Counted by the drivers; tests may leave them out. */
+export type AppendMetrics = Pick<Metrics, 'appendBatches' | 'appendFailures'>;
+
+/** For `catch` of an append: counts one that failed, or whose outcome is unknown. Throws the error. */
+export const countFailure =
+  (metrics: AppendMetrics | undefined) =>
+  (error: unknown): never => {
+    if (error instanceof StoreUnavailable || error instanceof AppendOutcomeUnknown)
+      metrics?.appendFailures.inc();
+    throw error;
+  };
 
 /** The current code cannot read an event of the stream. Reading it again gives the same. */
 export class UnreadableStream extends Error {

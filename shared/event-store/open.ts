@@ -4,11 +4,11 @@ import type { NewThread } from '../runtime/jobs.ts';
 import type { Log } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { databaseSpan, isTracing, withSpan } from '../runtime/tracing.ts';
-import { AppendOutcomeUnknown, StoreUnavailable } from './errors.ts';
 import type { EventStore } from './port.ts';
 import { openSqliteEventStore } from './sqlite/event-store.ts';
 
 const tracedStore = (store: EventStore, system: string): EventStore => {
+  if (!isTracing()) return store;
   const spanOf = (operation: string, stream: string) =>
     databaseSpan(system, operation, `${operation} ${stream.split('-', 1)[0]}`);
   return {
@@ -16,21 +16,6 @@ const tracedStore = (store: EventStore, system: string): EventStore => {
     append: (...batch) => withSpan(spanOf('append', batch[0]), () => store.append(...batch)),
     readStream: (stream) => withSpan(spanOf('read', stream), () => store.readStream(stream)),
   };
-};
-
-/** Counts the appends that failed, or whose outcome is unknown; makes spans where there are traces. */
-const watchedStore = (
-  own: EventStore,
-  system: string,
-  { appendFailures }: Pick<Metrics, 'appendFailures'>,
-): EventStore => {
-  const store = isTracing() ? tracedStore(own, system) : own;
-  const counted = (error: unknown): never => {
-    if (error instanceof StoreUnavailable || error instanceof AppendOutcomeUnknown)
-      appendFailures.inc();
-    throw error;
-  };
-  return { ...store, append: (...batch) => store.append(...batch).catch(counted) };
 };
 
 type EventStoreOptions = {
@@ -50,13 +35,12 @@ export const openEventStore = async (options: EventStoreOptions) => {
   const { eventStoreDbUrl: url } = config;
   if (url !== undefined) {
     const { openEventStoreDb } = await import('./eventstoredb/event-store.ts');
-    const own = await openEventStoreDb({ url, logger: log });
-    const store = watchedStore(own, 'eventstoredb', metrics);
+    const own = await openEventStoreDb({ url, logger: log, metrics });
+    const store = tracedStore(own, 'eventstoredb');
     return { store, shared: true, lastPosition: () => null, ping: own.ping };
   }
   const file = fileOf('events.sqlite');
-  const onCommit = () => metrics.appendBatches.inc();
-  const own = await openSqliteEventStore({ file, logger: log, onFatal, newThread, onCommit });
-  const store = watchedStore(own, 'sqlite', metrics);
+  const own = await openSqliteEventStore({ file, logger: log, onFatal, newThread, metrics });
+  const store = tracedStore(own, 'sqlite');
   return { store, shared: false, lastPosition: own.lastPosition, ping: own.ping };
 };

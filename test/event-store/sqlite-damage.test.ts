@@ -20,6 +20,7 @@ import { startBudget } from '../../shared/http/request-budget.ts';
 import type { ChangeCommand } from '../../shared/payment/commands.ts';
 import { streamOf } from '../../shared/payment/events.ts';
 import { resultOf } from '../../shared/runtime/jobs.ts';
+import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { capture, refund, voidIt } from '../support/commands.ts';
 import { timesOf } from '../support/long-run-share.ts';
 import { created, newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
@@ -209,11 +210,8 @@ test('of appends that share a transaction those alone fail that need a damaged p
   });
   const ends: Error[] = [];
   const onFatal = (error: Error): void => void ends.push(error);
-  let commits = 0;
-  const onCommit = (): void => {
-    commits += 1;
-  };
-  const store = await openSqliteEventStore({ file: image.file, onFatal, onCommit });
+  const metrics = createMetrics();
+  const store = await openSqliteEventStore({ file: image.file, onFatal, metrics });
   const outcomes = await Promise.allSettled(
     Array.from({ length: 40 }, (_, n) => {
       const event = { ...newEvent(created()), id: idFrom(`more ${n}`) };
@@ -224,7 +222,8 @@ test('of appends that share a transaction those alone fail that need a damaged p
   for (const error of errors) expect(error).toBeInstanceOf(StoreFileUnusable);
   expect(errors.length).toBeGreaterThan(0);
   expect(errors.length).toBeLessThan(outcomes.length);
-  expect([ends, commits]).toEqual([[], outcomes.length - errors.length]);
+  const [commits] = (await metrics.appendBatches.get()).values;
+  expect([ends, commits?.value]).toEqual([[], outcomes.length - errors.length]);
   await store.close();
 });
 

@@ -1,4 +1,5 @@
 import { type BackOff, pause, within } from '../../runtime/back-off.ts';
+import type { AppendMetrics } from '../errors.ts';
 import { type Call, callOutcomeOf, Overdue, unavailable } from './call-outcome.ts';
 import { addressOf, type StoreClient } from './client.ts';
 import type { ServerEvent } from './records.ts';
@@ -16,6 +17,7 @@ export type EventStoreDbOptions = {
     debug(details: object, message: string): void;
     warn(details: object, message: string): void;
   };
+  metrics?: AppendMetrics;
   /** With repeats: 5 s. */
   callTimeoutMs?: number;
   /** A subscription silent for so long is compared with the log: 10 s. */

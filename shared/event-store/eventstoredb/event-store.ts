@@ -2,7 +2,7 @@
 import type { EventType } from '../../payment/events.ts';
 import { mapInSlices, shareCall } from '../../runtime/scheduling.ts';
 import { encode } from '../codec.ts';
-import { StoreUnavailable } from '../errors.ts';
+import { countFailure, StoreUnavailable } from '../errors.ts';
 import { decodeInOrder } from '../fold-stream.ts';
 import type { EventStore } from '../port.ts';
 import { createAppender, createMetaClaims, createSender } from './append.ts';
@@ -88,6 +88,7 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
   const send = createSender(connection);
   const appendBatch = createAppender(send, streams, seen);
   const { closing, whileOpen, close } = createLifetime(connection);
+  const counted = countFailure(options.metrics);
 
   const readAll = (...[after, limit, upTo]: Parameters<EventStore['readAll']>) =>
     whileOpen(async () => {
@@ -106,7 +107,9 @@ export async function openEventStoreDb(options: EventStoreDbOptions): Promise<Ev
 
   return {
     append: (stream, expected, events) =>
-      whileOpen(async () => appendBatch(stream, expected, encode(stream, expected, events))),
+      whileOpen(async () => appendBatch(stream, expected, encode(stream, expected, events))).catch(
+        counted,
+      ),
     readStream: (stream) => whileOpen(() => streams.readStream(stream)),
     lastRevision: (stream) => whileOpen(() => streams.lastRevision(stream)),
     readAll: (...range) => readAll(...range).then((events) => mapInSlices(events, fromServer)),

@@ -1,7 +1,7 @@
 /** A thread owns the file, so that a slow disk stalls nothing; no other process may write it. */
 import type { NewThread } from '../../runtime/jobs.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { StoreFileUnusable, StoreUnavailable } from '../errors.ts';
+import { type AppendMetrics, StoreFileUnusable, StoreUnavailable } from '../errors.ts';
 import type { EventStore, Position } from '../port.ts';
 import { checkFile, watchDamage } from './file-check.ts';
 import { groupCommit, startWriter } from './group-commit.ts';
@@ -26,7 +26,7 @@ export type SqliteEventStoreOptions = {
   newThread?: NewThread | undefined;
   /** Called once, when this process can never write again: it should exit. */
   onFatal?: (error: Error) => void;
-  onCommit?: () => void;
+  metrics?: AppendMetrics;
   maxPages?: number;
 };
 

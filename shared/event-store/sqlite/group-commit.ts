@@ -4,7 +4,9 @@ import type { Logger } from '../../runtime/log.ts';
 import { GENESIS_HASH } from '../chain.ts';
 import { allReadable, type EncodedEvent, encode } from '../codec.ts';
 import {
+  type AppendMetrics,
   AppendOutcomeUnknown,
+  countFailure,
   RevisionConflict,
   StoreFileUnusable,
   StoreUnavailable,
@@ -97,7 +99,7 @@ const jobOf = ({ stream, expected, encoded }: Waiting): AppendJob => {
 export function groupCommit(
   { callRaw }: Awaited<ReturnType<typeof startWriter>>,
   tail: LiveTail,
-  { logger, onCommit }: { logger?: Pick<Logger, 'warn'>; onCommit?: () => void },
+  { logger, metrics }: { logger?: Pick<Logger, 'warn'>; metrics?: AppendMetrics },
 ) {
   let waiting: Waiting[] = [];
   let working: Promise<void> | undefined;
@@ -128,7 +130,7 @@ export function groupCommit(
     if (outcomes instanceof Failed) return rejectGroup(group, outcomes);
     for (const [index, one] of group.entries()) resolveOne(one, outcomes[index] as AppendOutcome);
     if (!outcomes.some(Array.isArray)) return;
-    onCommit?.();
+    metrics?.appendBatches.inc();
     noteTaken();
   }
 
@@ -172,7 +174,7 @@ export function groupCommit(
     });
   }
 
-  const append: EventStore['append'] = async (stream, expected, events) => {
+  const add: EventStore['append'] = async (stream, expected, events) => {
     if (closed) throw new StoreUnavailable('the event store is closed');
     rejectFaulty(stream);
     if (waiting.length >= WAITING_APPENDS_MAX)
@@ -184,8 +186,10 @@ export function groupCommit(
     });
   };
 
+  const counted = countFailure(metrics);
+
   return {
-    append,
+    append: (...batch: Parameters<typeof add>) => add(...batch).catch(counted),
     noteFaults(found: readonly FileFault[]): void {
       faults = found;
     },

@@ -32,8 +32,8 @@ import { soleHeader } from '../request.ts';
 import { watchRoutes } from './known-routes.ts';
 import {
   isLeftUnread,
+  RESPONSE_HEADERS,
   respondToClientError,
-  responseHeaders,
   watchConnections,
 } from './raw-responses.ts';
 import { recordAtEnd, traceRequests } from './records.ts';
@@ -114,7 +114,7 @@ const beginRequests = (app: FastifyInstance, options: AppOptions): void => {
   };
   app.setNotFoundHandler(rejectUnknown);
   app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(responseHeaders(request.id));
+    reply.headers({ ...RESPONSE_HEADERS, 'request-id': request.id });
     recordAtEnd(request, reply, options);
     const { headers, httpVersion, rawHeaders } = request.raw;
     const host = soleHeader(rawHeaders, 'host');
@@ -216,7 +216,7 @@ const rejectAddress = (request: FastifyRequest, reply: FastifyReply, options: Ap
   const code = 'INVALID_REQUEST';
   request.errorCode = code;
   recordAtEnd(request, reply, options);
-  const headers = { ...responseHeaders(request.id), link: helpLink(code) };
+  const headers = { ...RESPONSE_HEADERS, 'request-id': request.id, link: helpLink(code) };
   reject(reply, code, ['the address is not well formed'], headers);
 };
 

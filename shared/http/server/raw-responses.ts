@@ -59,14 +59,15 @@ const NO_TUNNEL: Rejection = {
 };
 const NO_EXPECTATION = { status: 417, detail: 'the Expect header must be 100-continue' };
 
-export const responseHeaders = (requestId: string): Record<string, string> => ({
+/** Of every response, with its `request-id`. */
+export const RESPONSE_HEADERS = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
-  'request-id': requestId,
-});
+};
 
 const headersOf = ({ code = 'INVALID_REQUEST' }: Rejection, body: string) => ({
-  ...responseHeaders(newUlid()),
+  ...RESPONSE_HEADERS,
+  'request-id': newUlid(),
   link: helpLink(code),
   'content-type': JSON_TYPE,
   'content-length': String(Buffer.byteLength(body)),
