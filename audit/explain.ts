@@ -3,7 +3,6 @@ import { describeBreak } from '../shared/event-store/chain.ts';
 import type { RecordedPaymentEvent } from '../shared/event-store/fold-stream.ts';
 import { type Decision, decide, hasReachedCeiling } from '../shared/payment/decide.ts';
 import type { EventData, PaymentEventType } from '../shared/payment/events.ts';
-import { minor } from '../shared/payment/fields.ts';
 import { foldState } from '../shared/payment/fold.ts';
 import {
   isOtherProvider,
@@ -11,6 +10,7 @@ import {
   type PaymentState,
   unresolvedOperations,
 } from '../shared/payment/state.ts';
+import { minor } from '../shared/payment/transitions.ts';
 import { newOperationId } from '../shared/runtime/ids.ts';
 import type { AuditBreak, AuditExplanation } from './contract.ts';
 import { byHand } from './event-words.ts';

@@ -18,10 +18,10 @@ import type { CardInput, TokenInput } from '../../shared/payment/card.ts';
 import type { RequestedAmount } from '../../shared/payment/commands.ts';
 import {
   METADATA_NAME,
-  minor,
   type PaymentDetails,
   type RequestAddress,
 } from '../../shared/payment/fields.ts';
+import { minor } from '../../shared/payment/transitions.ts';
 import { longRuns } from '../../shared/runtime/card-numbers.ts';
 import { compiledParse, type SafeParse } from '../../shared/runtime/compiled-schema.ts';
 import { parseText } from '../../shared/runtime/json.ts';

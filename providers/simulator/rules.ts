@@ -1,7 +1,8 @@
 /** Decides AUTHORIZE and SALE by card number (gaps §13), all else by money rules. Pure. */
 import { brandOf, maskCard, type TokenCard } from '../../shared/payment/card.ts';
 import type { LaterResult } from '../../shared/payment/commands.ts';
-import { type FailureCode, type Minor, minor } from '../../shared/payment/fields.ts';
+import type { FailureCode, Minor } from '../../shared/payment/fields.ts';
+import { minor } from '../../shared/payment/transitions.ts';
 import { passesLuhn } from '../../shared/runtime/card-numbers.ts';
 import type { OperationOrder, PaymentQuestion } from '../port.ts';
 import { type CardBehaviour, TEST_CARDS } from './test-cards.ts';

@@ -14,7 +14,7 @@ import type {
   ResolveCommand,
 } from './commands.ts';
 import type { PaymentEvent } from './events.ts';
-import { type Minor, minor } from './fields.ts';
+import type { Minor } from './fields.ts';
 import { givenFailure } from './response.ts';
 import {
   amountOfRefund,
@@ -29,6 +29,7 @@ import {
   providerOf,
   unresolvedOperations,
 } from './state.ts';
+import { minor } from './transitions.ts';
 
 /** Interface, "Errors". */
 export const NOT_ALLOWED = {

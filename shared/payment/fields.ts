@@ -45,8 +45,6 @@ const countable = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
 /** An integer of minor units of its currency: 2500 is 25.00 USD. */
 export const amount = countable.brand<'Minor'>();
 export type Minor = z.infer<typeof amount>;
-/** For what is computed of amounts. */
-export const minor = (units: number): Minor => units as Minor;
 /** A moment in the form of the events' times. */
 export const utcTime = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 export const paymentId = published(z.string().regex(PAYMENT_ID), 'Given by this service.');

@@ -1,6 +1,6 @@
 /** The one fold: each event changes the state or is damage. The rules alone need the operations. */
 import type { EventData, PaymentEvent, PlacedEvent } from './events.ts';
-import { type Dispute, minor, type Transaction } from './fields.ts';
+import type { Dispute, Transaction } from './fields.ts';
 import { failureOf, transactionId } from './response.ts';
 import {
   amountOfRefund,
@@ -25,6 +25,7 @@ import {
   isNote,
   isOfErasure,
   type LaterEvent,
+  minor,
   NO_AMOUNTS,
   type NoteEvent,
   type OutcomeEvent,

@@ -1,8 +1,8 @@
 /** The state of a payment, and the questions that the rules ask of it. */
 import type { EventData, PaymentEventType } from './events.ts';
-import { type Minor, minor, type PersonalGroup, type RequestIdentity } from './fields.ts';
+import type { Minor, PersonalGroup, RequestIdentity } from './fields.ts';
 import type { OpenedText, SealedPayment } from './response.ts';
-import type { Confirmation, OperationKind } from './transitions.ts';
+import { type Confirmation, minor, type OperationKind } from './transitions.ts';
 
 /** One payment in the read models: its response, and what the next event needs. */
 export type PaymentReadModel = SealedPayment & {

@@ -1,6 +1,6 @@
 /** What an event does to a payment: the one table of statuses (M8, L5), and the one sum of amounts. */
 import type { PaymentEvent, PaymentEventType } from './events.ts';
-import { type Minor, minor, type PaymentStatus } from './fields.ts';
+import type { Minor, PaymentStatus } from './fields.ts';
 
 /** Notes of one operation besides its intent and its outcome: they follow any status and change none. */
 const NOTES = [
@@ -85,6 +85,9 @@ export const TRANSITIONS: Readonly<Record<(FollowingEvent | LaterEvent)['type'],
   PaymentRefundDeclined: { from: ['CAPTURED'], attempt: 'REFUND' },
   ...LATER,
 };
+
+/** For what is computed of amounts. */
+export const minor = (units: number): Minor => units as Minor;
 
 /** What a payment's events add up to. */
 type Amounts = Record<'authorizedAmount' | 'capturedAmount' | 'refundedAmount', Minor>;

@@ -8,7 +8,7 @@ import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { comparableCreate } from '../../command-api/create-payment.ts';
 import { createIdentities } from '../../shared/http/idempotency.ts';
-import { minor } from '../../shared/payment/fields.ts';
+import { minor } from '../../shared/payment/transitions.ts';
 import { anyCharacter } from '../support/any-character.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 

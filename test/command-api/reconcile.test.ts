@@ -12,8 +12,8 @@ import type { LedgerEntry } from '../../providers/port.ts';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import type { FinalOutcomeDetails } from '../../shared/payment/commands.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/events.ts';
-import { minor } from '../../shared/payment/fields.ts';
 import type { Operation } from '../../shared/payment/state.ts';
+import { minor } from '../../shared/payment/transitions.ts';
 import { memoryEventStore } from '../support/memory-event-store.ts';
 import {
   appendPayment,

@@ -4,7 +4,7 @@ import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { NewEvent } from '../../shared/event-store/port.ts';
 import { createIdentities } from '../../shared/http/idempotency.ts';
 import { type ClaimEvent, referenceStreamOf } from '../../shared/payment/events.ts';
-import { minor } from '../../shared/payment/fields.ts';
+import { minor } from '../../shared/payment/transitions.ts';
 import {
   type CommandResponse,
   expectError,

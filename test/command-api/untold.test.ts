@@ -1,7 +1,7 @@
 /** gaps §15, §28: each look for what was made elsewhere begins where the last one that was told all began. */
 import { afterAll, expect, test } from '@jest/globals';
 import type { KnownDispute, MadeElsewhere } from '../../providers/port.ts';
-import { minor } from '../../shared/payment/fields.ts';
+import { minor } from '../../shared/payment/transitions.ts';
 import { idOf, locatedId } from '../support/service-in-process.ts';
 import { authorizedAt, openTwoCommandProcesses, warmUp } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';

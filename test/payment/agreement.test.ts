@@ -18,13 +18,13 @@ import {
   paymentSchemas,
 } from '../../shared/payment/events.ts';
 // At every step of a property node's own: a matcher of Jest there takes longer than the folds.
-import { minor } from '../../shared/payment/fields.ts';
 import { evolve, foldReadModel, foldState } from '../../shared/payment/fold.ts';
 import {
   type Operation,
   type PaymentState,
   unresolvedOperations,
 } from '../../shared/payment/state.ts';
+import { minor } from '../../shared/payment/transitions.ts';
 import {
   authenticate,
   capture,

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { LaterCommand, LaterResult } from '../../shared/payment/commands.ts';
 import { decideLater } from '../../shared/payment/decide.ts';
 import { type PaymentEvent, paymentSchemas } from '../../shared/payment/events.ts';
-import { minor } from '../../shared/payment/fields.ts';
+import { minor } from '../../shared/payment/transitions.ts';
 import {
   authorizationExpired,
   authorizationExpiring,

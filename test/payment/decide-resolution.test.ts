@@ -7,8 +7,8 @@ import type {
 } from '../../shared/payment/commands.ts';
 import { APPROVAL_MS_MAX, decide } from '../../shared/payment/decide.ts';
 import type { PaymentEvent } from '../../shared/payment/events.ts';
-import { minor } from '../../shared/payment/fields.ts';
 import { foldState } from '../../shared/payment/fold.ts';
+import { minor } from '../../shared/payment/transitions.ts';
 import {
   authenticationRequested,
   authorized,

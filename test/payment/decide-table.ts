@@ -7,9 +7,8 @@
 import type { Command } from '../../shared/payment/commands.ts';
 import { type Refused, refused, type UnresolvedDecision } from '../../shared/payment/decide.ts';
 import type { PaymentEvent } from '../../shared/payment/events.ts';
-import { minor } from '../../shared/payment/fields.ts';
 import { type PaymentState, unresolvedOperations } from '../../shared/payment/state.ts';
-import type { OperationKind } from '../../shared/payment/transitions.ts';
+import { minor, type OperationKind } from '../../shared/payment/transitions.ts';
 import {
   authenticate,
   capture,

@@ -1,12 +1,11 @@
 /** The body of a payment after each event, whole (gaps §4, §5, §6; interface, "Resources"). */
 import { describe, expect, test } from '@jest/globals';
 import type { PaymentEvent } from '../../shared/payment/events.ts';
-import {
-  type Failure,
-  type FailureCode,
-  type FailureData,
-  minor,
-  type PaymentResponse,
+import type {
+  Failure,
+  FailureCode,
+  FailureData,
+  PaymentResponse,
 } from '../../shared/payment/fields.ts';
 import { foldReadModel, project } from '../../shared/payment/fold.ts';
 import {
@@ -18,6 +17,7 @@ import {
   withAddress,
 } from '../../shared/payment/response.ts';
 import type { PaymentReadModel } from '../../shared/payment/state.ts';
+import { minor } from '../../shared/payment/transitions.ts';
 import { everyDetail } from '../support/every-detail.ts';
 import {
   authenticationRequested,

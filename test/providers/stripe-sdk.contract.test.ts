@@ -18,7 +18,7 @@ import {
 } from '../../providers/stripe/read.ts';
 import { listEnds } from '../../providers/stripe/requests.ts';
 import { paymentIntent, refund } from '../../providers/stripe/shapes.ts';
-import { minor } from '../../shared/payment/fields.ts';
+import { minor } from '../../shared/payment/transitions.ts';
 import { STRIPE_API_VERSION_DEFAULT } from '../../shared/runtime/settings/table.ts';
 
 /** Its unions end in any other text, as a warning that more may come. */

@@ -7,7 +7,7 @@ import type {
   OpenCommand,
   RecordCommand,
 } from '../../shared/payment/commands.ts';
-import { minor } from '../../shared/payment/fields.ts';
+import { minor } from '../../shared/payment/transitions.ts';
 import { created, operationId } from './payment-events.ts';
 import type { Plain } from './plain.ts';
 

@@ -2,7 +2,7 @@
 import { expect } from '@jest/globals';
 import fc from 'fast-check';
 import type { LaterResult } from '../../../shared/payment/commands.ts';
-import { minor } from '../../../shared/payment/fields.ts';
+import { minor } from '../../../shared/payment/transitions.ts';
 import type { Fault } from '../../support/faults-on-demand.ts';
 import {
   APPROVED,
