@@ -2,7 +2,7 @@
 import type { FastifyReply } from 'fastify';
 import { logIdOf } from '../shared/event-store/chain.ts';
 import { StreamNotWhole } from '../shared/event-store/errors.ts';
-import { onlyOf } from '../shared/http/auth/principal.ts';
+import { onlyOf } from '../shared/http/request.ts';
 import { type RoutesOf, routeWith } from '../shared/http/route.ts';
 import { inTurn } from '../shared/http/server/shares.ts';
 import { NDJSON } from '../shared/http/server/streams.ts';

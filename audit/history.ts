@@ -9,8 +9,8 @@ import {
   type RecordedPaymentEvent,
 } from '../shared/event-store/fold-stream.ts';
 import type { LogEvent, RecordedEvent, StoredForm } from '../shared/event-store/port.ts';
-import { onlyOf, type Principal } from '../shared/http/auth/principal.ts';
 import { reject } from '../shared/http/errors.ts';
+import { onlyOf, type Principal } from '../shared/http/request.ts';
 import { isPaymentEvent, paymentOf, streamOf } from '../shared/payment/events.ts';
 import type { PersonalGroup } from '../shared/payment/fields.ts';
 import { project } from '../shared/payment/fold.ts';

@@ -2,8 +2,8 @@
 import type { FastifyReply } from 'fastify';
 import type { LogEvent, LogJob, Position } from '../shared/event-store/port.ts';
 import { scanLog } from '../shared/event-store/scan-log.ts';
-import type { Principal } from '../shared/http/auth/principal.ts';
 import { RETRY_LATER, reject } from '../shared/http/errors.ts';
+import type { Principal } from '../shared/http/request.ts';
 import { inTurn, whenGone } from '../shared/http/server/shares.ts';
 import { EVENT_STREAM, serverSent } from '../shared/http/server/streams.ts';
 import type { AuditDeps } from './deps.ts';

@@ -1,10 +1,10 @@
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
-import { onlyOf, type Principal } from '../shared/http/auth/principal.ts';
 import { mayUse } from '../shared/http/auth/tokens.ts';
 import { type CursorPlace, cursorOf, placeAfter } from '../shared/http/cursor.ts';
 import { reject } from '../shared/http/errors.ts';
 import { NoParameters } from '../shared/http/fields.ts';
+import { onlyOf, type Principal } from '../shared/http/request.ts';
 import { okJson, type RoutesOf, routeWith, sendJson } from '../shared/http/route.ts';
 import type {} from '../shared/http/server/app.ts';
 import { inTurn } from '../shared/http/server/shares.ts';

@@ -1,6 +1,6 @@
 /** `payments token`: only a token on stdout (gaps §10); `payments console`, `docs`: page addresses with one. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { SCOPES } from '../shared/http/auth/principal.ts';
+import { SCOPES } from '../shared/http/request.ts';
 import { givenToken, openClient } from './client.ts';
 import { verb } from './options.ts';
 import { print } from './output.ts';

@@ -1,7 +1,7 @@
 /**
  * The reader's token. It comes in the fragment of the address or is pasted, and lives in memory, or in the
  * tab's session storage where the reader wants it. The service alone judges it: its claims, read by the
- * service's rules (shared/http/auth/principal.ts, mayUse of tokens.ts), decide which pages are offered.
+ * service's rules (principalOf of shared/http/request.ts, mayUse of auth/tokens.ts), decide which pages are offered.
  */
 
 /** @typedef {{ merchant: string | undefined, actor: string, scopes: readonly string[] | undefined, expiresAtMs: number | undefined }} Claims */

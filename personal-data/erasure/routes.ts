@@ -2,10 +2,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RecordedPaymentEvent } from '../../shared/event-store/fold-stream.ts';
 import type { EventContext } from '../../shared/event-store/port.ts';
-import { onlyOf, type Principal } from '../../shared/http/auth/principal.ts';
 import { cursorOf, placeAfter } from '../../shared/http/cursor.ts';
 import { RETRY_LATER, reject } from '../../shared/http/errors.ts';
-import { contextOf, senderOf } from '../../shared/http/request.ts';
+import { contextOf, onlyOf, type Principal, senderOf } from '../../shared/http/request.ts';
 import { type Budget, RECORD_BUDGET_MS, startBudget } from '../../shared/http/request-budget.ts';
 import {
   asJson,

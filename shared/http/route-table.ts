@@ -1,5 +1,5 @@
 /** Every route with a token or a signature; API documents, `405` and the gateway's check use it. */
-import type { Scope } from './auth/principal.ts';
+import type { Scope } from './request.ts';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 

@@ -9,10 +9,9 @@ import type {
 import type { z } from 'zod';
 import { PAYMENT_ID } from '../payment/fields.ts';
 import type { AuthHooks } from './auth/hooks.ts';
-import type { Principal } from './auth/principal.ts';
 import { type ErrorCode, JSON_TYPE, reject, UNAVAILABLE } from './errors.ts';
 import { fieldName } from './fields.ts';
-import { type Read, readJsonBody } from './request.ts';
+import { type Principal, type Read, readJsonBody } from './request.ts';
 import { ROUTES, type RouteId, type RouteIdOf, type Service, SIGNED } from './route-table.ts';
 import type {} from './server/app.ts';
 

@@ -1,6 +1,6 @@
 /** Which tokens each route of the table takes (A1, A2, gaps §1). */
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { SCOPES, type Scope } from '../../shared/http/auth/principal.ts';
+import { SCOPES, type Scope } from '../../shared/http/request.ts';
 import { ROUTES, type RouteId, SIGNED } from '../../shared/http/route-table.ts';
 import { expectError, openInProcess, signToken, token } from '../support/service-in-process.ts';
 

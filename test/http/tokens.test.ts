@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { importSecret, openLocalKeys, signToken } from '../../shared/http/auth/local-keys.ts';
-import type { Principal } from '../../shared/http/auth/principal.ts';
 import { createAuthenticator, type TokenSettings } from '../../shared/http/auth/tokens.ts';
+import type { Principal } from '../../shared/http/request.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const SECRET = 'a shared secret of 32 bytes, or so';

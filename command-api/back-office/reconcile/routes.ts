@@ -5,8 +5,8 @@ import { rejectBusy } from '../../../audit/live.ts';
 import { UnreadableStream } from '../../../shared/event-store/errors.ts';
 import { isUnreadableOf } from '../../../shared/event-store/fold-stream.ts';
 import type { EventStore } from '../../../shared/event-store/port.ts';
-import type { Principal } from '../../../shared/http/auth/principal.ts';
 import { type ErrorCode, errorBody, RETRY_LATER, reject } from '../../../shared/http/errors.ts';
+import type { Principal } from '../../../shared/http/request.ts';
 import { okJson, type RoutesOf, routeWith, sendJson } from '../../../shared/http/route.ts';
 import {
   accepts,

@@ -6,7 +6,7 @@ import type { Config } from '../../runtime/config.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { RETRY_LATER, reject } from '../errors.ts';
-import type { Principal, Scope } from './principal.ts';
+import type { Principal, Scope } from '../request.ts';
 import {
   type Authentication,
   type Authenticator,

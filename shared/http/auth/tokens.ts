@@ -8,10 +8,9 @@ import {
   PUBLIC_KEY_ALGORITHMS,
   SECRET_ALGORITHM,
 } from '../../runtime/settings/table.ts';
-import { soleHeader } from '../request.ts';
+import { type Principal, principalOf, type Scope, soleHeader } from '../request.ts';
 import { followIssuerKeys, type IssuerKeys, KeysOutOfReach } from './issuer-keys.ts';
 import { importSecret, openLocalKeys } from './local-keys.ts';
-import { type Principal, principalOf, type Scope } from './principal.ts';
 
 export type Authentication =
   | { ok: true; principal: Principal }

@@ -19,7 +19,6 @@ import { newRequestId } from '../../runtime/ids.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { isTracing } from '../../runtime/tracing.ts';
-import type { Principal } from '../auth/principal.ts';
 import {
   helpLink,
   PAYMENT_FAILED,
@@ -28,7 +27,7 @@ import {
   RETRY_LATER,
   reject,
 } from '../errors.ts';
-import { soleHeader } from '../request.ts';
+import { type Principal, soleHeader } from '../request.ts';
 import { watchRoutes } from './known-routes.ts';
 import {
   isLeftUnread,
