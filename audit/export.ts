@@ -162,7 +162,7 @@ export const EXPORT_ROUTES = {
         };
         return (await inTurn('past', reply, send)) ?? reply;
       }
-      const found = await findHistory(deps, { principal, paymentId }, reply, 'EXPORT');
+      const found = await findHistory(deps, { principal, paymentId }, reply, { action: 'EXPORT' });
       if (found === undefined) return reply;
       return sendExport(deps, withManifest(await exportOfPayment(deps, found), deps.sign), reply);
     },

@@ -100,9 +100,9 @@ export const findHistory = async (
   deps: HistoryDeps & Pick<AuditDeps, 'record'>,
   { principal, paymentId }: { principal: Principal; paymentId: string },
   reply: FastifyReply,
-  action: Access['action'],
+  access: Omit<Access, 'paymentId'>,
 ): Promise<(History & { paymentId: string }) | undefined> => {
-  await deps.record(reply.request, { action, paymentId });
+  await deps.record(reply.request, { ...access, paymentId });
   const only = onlyOf(principal);
   // Before the stream, so that it is ahead of no whole one. A whole one is shown without it too.
   const look = deps.readModels.getAny(paymentId);

@@ -80,7 +80,18 @@ const namesOneMoment = ({ revision, at }: PaymentMoment): boolean =>
   revision === undefined || at === undefined;
 const TWO_MOMENTS = { error: 'must not be given beside revision', path: ['at'] };
 
-export const StateParameters = parameters(momentOfPayment).refine(namesOneMoment, TWO_MOMENTS);
+const personal = oneOf(['true', 'false'])
+  .optional()
+  .describe(
+    'Whether names and addresses are opened, for the scope `audit:personal`, which opens them where it is left out.',
+  );
+
+export const TimelineParameters = parameters({ personal });
+
+export const StateParameters = parameters({ ...momentOfPayment, personal }).refine(
+  namesOneMoment,
+  TWO_MOMENTS,
+);
 
 export const LogParameters = parameters({
   from: position().optional().describe('`start`, or a position: everything after it.'),

@@ -30,6 +30,7 @@ import {
   SEARCH_LIMIT_DEFAULT,
   SearchParameters,
   StateParameters,
+  TimelineParameters,
 } from './parameters.ts';
 import { eventsUntil, type NoState, stateOf } from './state.ts';
 import { verifyPayment } from './verification.ts';
@@ -61,12 +62,30 @@ const searchPage = async (
 const rejectMoment = (reply: FastifyReply, { none, detail }: NoState): FastifyReply =>
   reject(reply, none === 'not yet' ? 'PAYMENT_NOT_FOUND' : 'INVALID_REQUEST', [detail]);
 
-/** Names and addresses are opened for the scope `audit:personal`. */
-const textsFor = (
-  { openText }: Pick<AuditDeps, 'openText'>,
-  found: Parameters<typeof shownTexts>[1],
-  { principal }: { principal: Principal },
-) => shownTexts(openText, found, mayUse(principal, 'audit:personal'));
+type Reading = {
+  principal: Principal;
+  paymentId: string;
+  query: { personal?: 'true' | 'false' | undefined };
+};
+
+/** With the way to its texts of a person: that they were opened is recorded with the access. */
+const findShown = async (
+  deps: AuditDeps,
+  input: Reading,
+  reply: FastifyReply,
+  action: 'EVENTS' | 'STATE',
+) => {
+  const { personal } = input.query;
+  const may = mayUse(input.principal, 'audit:personal');
+  if (personal === 'true' && !may) {
+    reject(reply, 'FORBIDDEN', ['the scope audit:personal is required']);
+    return undefined;
+  }
+  const opens = may && personal !== 'false';
+  const parameters = opens ? { personal: 'true' } : {};
+  const found = await findHistory(deps, input, reply, { action, parameters });
+  return found && { ...found, texts: await shownTexts(deps.openText, found, opens) };
+};
 
 const paymentId = 'INVALID_PAYMENT_ID' as const;
 
@@ -88,32 +107,28 @@ export const AUDIT_PAYMENT_ROUTES = {
     },
   }),
   paymentEvents: route({
-    request: { query: NoParameters, paymentId },
+    request: { query: TimelineParameters, paymentId },
     responses: okJson(AuditTimeline, asLines),
     handle: async (deps, input, reply) => {
-      const exporting = accepts(reply, NDJSON);
-      if (exporting && !deps.streams.take(reply)) return rejectBusy(reply);
-      const found = await findHistory(deps, input, reply, exporting ? 'EXPORT' : 'EVENTS');
+      if (accepts(reply, NDJSON)) {
+        if (!deps.streams.take(reply)) return rejectBusy(reply);
+        const whole = await findHistory(deps, input, reply, { action: 'EXPORT' });
+        return whole ? sendExport(deps, await exportOfPayment(deps, whole), reply) : reply;
+      }
+      const found = await findShown(deps, input, reply, 'EVENTS');
       if (found === undefined) return reply;
-      const { merchantId, events, broken } = found;
-      if (!exporting)
-        return sendJson(reply, {
-          paymentId: found.paymentId,
-          merchantId,
-          events: timelineOf(events, await textsFor(deps, found, input), broken),
-          broken,
-        });
-      return sendExport(deps, await exportOfPayment(deps, found), reply);
+      const { merchantId, broken } = found;
+      const events = timelineOf(found.events, found.texts, broken);
+      return sendJson(reply, { paymentId: found.paymentId, merchantId, events, broken });
     },
   }),
   paymentState: route({
     request: { query: StateParameters, paymentId },
     responses: okJson(AuditStateOrNone),
     handle: async (deps, input, reply) => {
-      const found = await findHistory(deps, input, reply, 'STATE');
+      const found = await findShown(deps, input, reply, 'STATE');
       if (found === undefined) return reply;
-      const { merchantId, broken } = found;
-      const texts = await textsFor(deps, found, input);
+      const { merchantId, broken, texts } = found;
       const state = foldProven(found, (events) => stateOf(events, input.query, texts, broken));
       if (!('none' in state)) return sendJson(reply, state);
       if (state.none === 'broken')
@@ -125,7 +140,7 @@ export const AUDIT_PAYMENT_ROUTES = {
     request: { query: NoParameters, paymentId },
     responses: okJson(AuditVerification),
     handle: async (deps, input, reply) => {
-      const found = await findHistory(deps, input, reply, 'VERIFY');
+      const found = await findHistory(deps, input, reply, { action: 'VERIFY' });
       if (found === undefined) return reply;
       return sendJson(reply, verifyPayment(found.paymentId, found));
     },
@@ -135,7 +150,7 @@ export const AUDIT_PAYMENT_ROUTES = {
     responses: okJson(AuditExplanation),
     handle: async (deps, input, reply) => {
       const { operationsMax, providers = [] } = deps;
-      const found = await findHistory(deps, input, reply, 'EXPLAIN');
+      const found = await findHistory(deps, input, reply, { action: 'EXPLAIN' });
       if (found === undefined) return reply;
       const command = { ...input.query, operationsMax, providers };
       const explanation = foldProven(found, (events) => {

@@ -192,6 +192,13 @@ const describeErasure = (open: typeof openFiles): void => {
     };
     expect(events[0]?.data).toMatchObject({ personal: { sealed: true } });
     expect(events[3]?.data).toMatchObject({ reason: { sealed: true } });
+    expect((await audit(`${path}?personal=true`)).status).toBe(403);
+    const closed = await audit(`${path}?personal=false`, 'audit:read audit:personal');
+    expect(findings([['closed', closed.text]])).toEqual([]);
+    const logged = (await store.readAll(null, 1_000)) as RecordedEvent[];
+    const accesses = logged.map(({ event: { data } }) => 'parameters' in data && data.parameters);
+    const asked = accesses.filter((one) => /personal/.test(String(one)));
+    expect(asked).toEqual(['personal=true', 'personal=false']);
   });
 
   describe('after an erasure by two persons', () => {
