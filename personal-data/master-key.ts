@@ -1,6 +1,5 @@
 /** A master key (KEK) wraps the keys of boxes in their rows, so that a copy of the key store alone opens none. */
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
-import { orElse } from '../shared/runtime/error-text.ts';
 import { decrypt, encrypt, newPersonalKey } from './box.ts';
 import type { FoundKey } from './port.ts';
 
@@ -48,7 +47,11 @@ export const foundKeyOf = (masterKeys: MasterKeys, row: KeyRow | undefined): Fou
   const { id, kek, wrapped } = row;
   if (wrapped === null) return 'erased';
   const masterKey = masterKeys.find((one) => one.id === kek);
-  return orElse('unreadable', () => masterKey?.unwrap(wrapped, id)) ?? 'unreadable';
+  try {
+    return masterKey?.unwrap(wrapped, id) ?? 'unreadable';
+  } catch {
+    return 'unreadable';
+  }
 };
 
 /** A server that finds no index for a filter reads the whole collection for each row. */

@@ -25,9 +25,16 @@ export type EndpointsOptions = Omit<SendDeps, Clock | 'places'> & Partial<Pick<S
 
 type Merchant = {
   merchantId: string;
+  /** Of its endpoints. */
+  stream: string;
   loops: Map<string, EndpointLoop>;
   /** Its events cannot be read, so none of its endpoints is served. */
   isHalted: boolean;
+};
+
+const newMerchant = (merchantId: string): Merchant => {
+  const stream = endpointStreamOf(merchantId);
+  return { merchantId, stream, loops: new Map(), isHalted: false };
 };
 
 const loopsOf = ({ loops }: Merchant): EndpointLoop[] => [...loops.values()];
@@ -63,7 +70,7 @@ export const endpointsStatus = (merchants: readonly Merchant[]): EndpointsStatus
 
 type Serving = {
   deps: LoopDeps;
-  /** By the stream of their endpoints. */
+  /** By their ids. */
   merchants: Map<string, Merchant>;
   leaving: AbortSignal;
   fail(error: unknown): void;
@@ -113,9 +120,9 @@ const endLoops = (merchant: Merchant): Promise<unknown> =>
 const serveMerchant = async (serving: Serving, merchantId: string): Promise<void> => {
   const { deps, merchants, leaving } = serving;
   if (leaving.aborted) return;
-  const stream = endpointStreamOf(merchantId);
-  const merchant = merchants.get(stream) ?? { merchantId, loops: new Map(), isHalted: false };
-  merchants.set(stream, merchant);
+  const merchant = merchants.get(merchantId) ?? newMerchant(merchantId);
+  const { stream } = merchant;
+  merchants.set(merchantId, merchant);
   const found = await readableEndpoints(deps.store, merchantId);
   merchant.isHalted = found instanceof UnreadableStream;
   if (found instanceof UnreadableStream) {
@@ -141,9 +148,10 @@ const serveMerchant = async (serving: Serving, merchantId: string): Promise<void
 };
 
 const merchantOf = ({ merchants }: Serving, event: LogEvent): string | undefined => {
-  const known = merchants.get(event.stream);
+  if (!event.stream.startsWith(WEBHOOK_STREAMS)) return undefined;
+  const known = [...merchants.values()].find(({ stream }) => stream === event.stream);
   if (known !== undefined) return known.merchantId;
-  if (!event.stream.startsWith(WEBHOOK_STREAMS) || !('event' in event)) return undefined;
+  if (!('event' in event)) return undefined;
   return event.event.type === 'WebhookEndpointCreated' ? event.event.data.merchantId : undefined;
 };
 
@@ -156,7 +164,7 @@ const followBatch = async (serving: Serving, events: readonly LogEvent[]): Promi
   const portion = await portionOf(deps.feed, events);
   if (portion === undefined) return;
   for (const merchantId of new Set(portion.facts.map((fact) => fact.merchantId))) {
-    const loops = merchants.get(endpointStreamOf(merchantId))?.loops.values() ?? [];
+    const loops = merchants.get(merchantId)?.loops.values() ?? [];
     for (const loop of loops) endWait(loop, deps.feed);
   }
   addToFeed(deps.feed, portion, events.length);
