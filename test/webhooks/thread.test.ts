@@ -19,6 +19,8 @@ import { until } from '../support/until.ts';
 import { type Received, startReceiver } from '../support/webhook-receiver.ts';
 import { registerEndpoint, WORLD_SECRET } from '../support/webhook-world.ts';
 
+const INTERRUPTED = 'webhook deliveries interrupted';
+
 /**
  * Opens it: of ordinary priority, for one that yields the CPU takes minutes where all of it is taken.
  * `start` makes a further deliverer over the same folder, once the one before has stopped.
@@ -83,7 +85,9 @@ const threadedDeliverer = async () => {
       store,
       begin: (secret) => deliverInThread(thread, secret),
       secret: async () => WORLD_SECRET,
-      interrupted: (fields) => logger.error(fields, 'webhook deliveries interrupted'),
+      // With the status of that moment: it may begin again before a test looks.
+      interrupted: (fields) =>
+        logger.error({ ...fields, ...running.deliverer.status() }, INTERRUPTED),
       leader: { status: () => ({ state: 'running' }), handedOver: () => true },
       backOff: { minMs: 20, maxMs: 50 },
     });
@@ -127,8 +131,6 @@ const revisionsOf = (received: readonly Received[]): Record<string, number[]> =>
 };
 
 const count = (received: readonly Received[]): number => new Set(received.map(({ id }) => id)).size;
-
-const INTERRUPTED = 'webhook deliveries interrupted';
 
 /** One world for all tests, each with a merchant of its own: a thread takes a third of a second to start. */
 const world = await threadedDeliverer();
@@ -178,13 +180,9 @@ test.each([
   const deaths = world.said(INTERRUPTED).length;
   world.course.diesAs = wait;
   await world.pay(merchantId);
-  let dead = world.deliverer.status();
-  await until('its death is known', () => {
-    dead = world.deliverer.status();
-    return world.said(INTERRUPTED).length === deaths + 1;
-  });
-  expect(dead).toMatchObject({ state: 'backing-off', error: expect.stringContaining('thread') });
-  expect(world.said(INTERRUPTED).at(-1)).toMatchObject({ level: 'error' });
+  await until('its death is known', () => world.said(INTERRUPTED).length === deaths + 1);
+  const fields = { state: 'backing-off', error: expect.stringContaining('thread') };
+  expect(world.said(INTERRUPTED).at(-1)).toMatchObject({ level: 'error', fields });
   const stream = endpointStreamOf(merchantId);
   const ends = async (): Promise<boolean> => {
     const types = (await world.store.readStream(stream)).map(({ event }) => event.type);
