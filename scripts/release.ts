@@ -1,6 +1,6 @@
 /** `npm run release [-- folder]`: source archive without tests, bill of materials, checksums in `release/`. */
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import manifest from '../package.json' with { type: 'json' };
@@ -22,9 +22,8 @@ const paths = ['.', ...NOT_RELEASED.map((path) => `:(exclude)${path}`)];
 const format = ['--format=tar.gz', `--prefix=${build}/`];
 run('git', 'archive', ...format, `--output=${join(into, archive)}`, 'HEAD', '--', ...paths);
 writeFileSync(join(into, bill), run(process.execPath, 'scripts/bill-of-materials.cjs'));
-const sums = [archive, bill].map((file) => {
-  const sum = createHash('sha256').update(readFileSync(join(into, file)));
-  return `${sum.digest('hex')}  ${file}\n`;
-});
+const sums = [archive, bill].map(
+  (file) => `${hash('sha256', readFileSync(join(into, file)))}  ${file}\n`,
+);
 writeFileSync(join(into, 'SHA256SUMS'), sums.join(''));
 process.stdout.write(`${join(into, archive)}, with ${bill} and SHA256SUMS\n`);

@@ -1,5 +1,5 @@
 /** A seal signs log id, position, log hash and next due time (Ed25519); plain hashes can be computed anew. */
-import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { createPublicKey, hash, type KeyObject, sign, verify } from 'node:crypto';
 import { breakAt } from '../../shared/event-store/chain.ts';
 import { decode } from '../../shared/event-store/codec.ts';
 import type { StoredForm } from '../../shared/event-store/port.ts';
@@ -7,6 +7,7 @@ import { isSealEvent } from '../../shared/payment/events.ts';
 import { SEALS_STREAM, type SealEvent } from '../../shared/payment/seal-events.ts';
 import { orElse } from '../../shared/runtime/error-text.ts';
 import { unsealedReason } from '../breaks.ts';
+import type { AuditVerification } from '../contract.ts';
 
 export type SealedHead = { log: string; position: string; logHash: string };
 /** Written to the file next to the key: no event of the log holds it. */
@@ -58,10 +59,7 @@ export const publicKeyOf = (key: KeyObject): string => {
 };
 
 export const keyIdOf = (publicKey: string): string =>
-  createHash('sha256')
-    .update(Buffer.from(publicKey, 'base64url'))
-    .digest('hex')
-    .slice(0, KEY_ID_CHARACTERS);
+  hash('sha256', Buffer.from(publicKey, 'base64url')).slice(0, KEY_ID_CHARACTERS);
 
 export const makeSeal = (privateKey: KeyObject, head: Signed): Seal => {
   const publicKey = publicKeyOf(privateKey);
@@ -143,14 +141,7 @@ export const keysOf = ({ type, data }: SealEvent): { before: string; after: stri
     ? { before: data.publicKey, after: data.publicKey }
     : { before: data.oldPublicKey, after: data.newPublicKey };
 
-export type SealsFound = {
-  seals: number;
-  eventsAfter: number;
-  position?: string;
-  keyId?: string;
-  /** The seals were checked from this key, where one was known. */
-  trustedKeyId?: string;
-};
+export type SealsFound = NonNullable<AuditVerification['sealed']>;
 
 type Form = Omit<StoredForm, 'id' | 'logHashBefore'>;
 
