@@ -2,7 +2,7 @@
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { logIdOf } from '../shared/event-store/chain.ts';
-import { appendControl, NO_EVENTS, readControl } from '../shared/event-store/control-stream.ts';
+import { appendControl, NO_EVENTS } from '../shared/event-store/control-stream.ts';
 import type { EventStore } from '../shared/event-store/port.ts';
 import { JSON_TYPE, reject } from '../shared/http/errors.ts';
 import { NoParameters } from '../shared/http/fields.ts';
@@ -11,8 +11,6 @@ import { jsonBody, okJson, type RoutesOf, routeWith, sendJson } from '../shared/
 import { inTurn, whenGone } from '../shared/http/server/shares.ts';
 import { accepts, EVENT_STREAM, NDJSON, serverSent } from '../shared/http/server/streams.ts';
 import { ACKNOWLEDGEMENT_STREAMS } from '../shared/payment/audit-events.ts';
-import { isSealEvent } from '../shared/payment/events.ts';
-import { SEALS_STREAM } from '../shared/payment/seal-events.ts';
 import { newUlid } from '../shared/runtime/ids.ts';
 import { resultOf } from '../shared/runtime/jobs.ts';
 import {
@@ -37,6 +35,7 @@ import {
 } from './parameters.ts';
 import type { OpenedSealer } from './seals/open.ts';
 import { keyIdOf, keysOf } from './seals/seals.ts';
+import { sealsOf } from './seals/stored-seals.ts';
 import { type KeptHead, type VerifiedScope, verifyLog } from './verification.ts';
 import type { ScheduledVerification } from './verification-schedule.ts';
 
@@ -74,10 +73,8 @@ const signatureIn = async (
 ): Promise<'GOOD' | 'NOT_GOOD' | 'NONE'> => {
   if (manifest.signature === undefined) return 'NONE';
   // What is left of removed seals is no proof, and the export can still be verified.
-  const seals = (await hasSeals({ store })) ? (await readControl(store, SEALS_STREAM)).events : [];
-  const keys = seals.flatMap(({ event }) =>
-    isSealEvent(event) ? Object.values(keysOf(event)) : [],
-  );
+  const seals = (await hasSeals({ store })) ? await sealsOf(store) : [];
+  const keys = seals.flatMap(({ event }) => Object.values(keysOf(event)));
   const known = sealingKey === undefined ? keys : [sealingKey, ...keys];
   return hasGoodSignature(manifest, known) ? 'GOOD' : 'NOT_GOOD';
 };
