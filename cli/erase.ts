@@ -30,8 +30,7 @@ const send = async (client: Client, paymentId: string, options: Options): Promis
 async function* paymentsOf(client: Client, email: string): AsyncGenerator<string> {
   let after: string | undefined;
   do {
-    const body = { email, ...(after && { after }) };
-    const page = await jsonOf<PeopleFound>(client.post('/ops/v1/people/search', body));
+    const page = await jsonOf<PeopleFound>(client.post('/ops/v1/people/search', { email, after }));
     yield* page.payments;
     after = page.next;
   } while (after !== undefined);

@@ -86,12 +86,7 @@ const resolve = async (paymentId: string, options: Options): Promise<void> => {
   const { outcome, evidence, operation: operationId, withoutFence, format } = options;
   const client = await openClient({ scope: 'ops:resolve' });
   const path = `/ops/v1/payments/${encodeURIComponent(paymentId)}/resolve`;
-  const body = {
-    outcome,
-    evidence,
-    ...(operationId !== undefined && { operationId }),
-    ...(withoutFence && { withoutFence }),
-  };
+  const body = { outcome, evidence, operationId, withoutFence };
   const resolved = await jsonOf<ResolutionBody | ResolutionRequested>(client.post(path, body));
   if (format === 'json') return printJson(resolved);
   const { operation, status } = resolved;
