@@ -129,7 +129,7 @@ type Parts = Following & {
   comparisons: ReturnType<typeof createComparisons>;
 };
 
-const statusOf = (parts: Omit<Parts, 'running'>) => {
+const statusOf = (parts: Parts) => {
   const { lease, projection, subscription, freshness, watch, comparisons } = parts;
   const { state, error, restarts } = subscription.status();
   const { events, healed, parkings } = projection.counts();
@@ -163,10 +163,9 @@ export const startProjector = async (options: ProjectorOptions) => {
   const following = { store, readModels, running, logger, lease, projection, freshness };
   const subscriber = subscriberOf(following);
   const subscription = runSubscription({ store, logger, backOff, subscriber });
-  const parts = { store, readModels, lease, projection, subscription, logger };
   const watch = watchCheckpoint(following, subscription, options);
   const rebuilds = createRebuilds({ store, readModels, logger, hold: projection.hold });
-  const comparisons = createComparisons(parts);
+  const comparisons = createComparisons(following);
   const rebuild = async (request?: RebuildRequest): Promise<RebuildResult> => {
     const result = await rebuilds.run(request);
     if (result.served) comparisons.forget();
@@ -186,7 +185,7 @@ export const startProjector = async (options: ProjectorOptions) => {
   return {
     /** Resolves at the first catch-up; pending while an engine is out of reach. */
     caughtUp: freshness.firstCaughtUp,
-    status: () => statusOf({ ...parts, freshness, watch, comparisons }),
+    status: () => statusOf({ ...following, subscription, watch, comparisons }),
     handedOver: lease.handedOver,
     lag: watch.lag,
     isBehind: freshness.isBehind,
