@@ -177,7 +177,6 @@ export const lookAtDataFolder = (path: string) => {
     const { bavail, bsize } = statfsSync(at);
     return bavail * bsize;
   });
-  const problem = problemOf(path, writable, freeBytes);
   return {
     path,
     state: writable ? (exists ? 'writable' : 'not there yet') : 'not writable',
@@ -187,7 +186,7 @@ export const lookAtDataFolder = (path: string) => {
     files: orElse([], () => filesIn(path)),
     waysBackLost: waysBackLost(path),
     keysUnsaved: orElse([], () => keysUnsaved(path)),
-    ...(problem === undefined ? {} : { problem }),
+    problem: problemOf(path, writable, freeBytes),
   };
 };
 

@@ -76,11 +76,9 @@ type Said = { outcome?: string; reason?: string; account?: string };
 const NO_SUCCESS: readonly string[] = ['DECLINED', 'NOT_SENT', 'UNKNOWN'];
 const LINE = 'Stripe did not say that it succeeded';
 
-const callsOf = (
-  { timeoutMs, logger, nowMs = Date.now }: StripeProviderOptions,
-  client: StripeClient,
-) => {
-  return async <T extends Said>(
+const callsOf =
+  ({ timeoutMs, logger, nowMs = Date.now }: StripeProviderOptions, client: StripeClient) =>
+  async <T extends Said>(
     account: StripeAccount,
     about: { paymentId?: string; kind?: string; reference?: string | undefined },
     work: (call: StripeCall) => Promise<T>,
@@ -104,7 +102,6 @@ const callsOf = (
       logger?.info({ paymentId, operation, reference, outcome, reason, requestIds }, LINE);
     return result;
   };
-};
 
 /** What each account lists, read at leisure; a page may need several requests, each with its own deadline. */
 const openBooks = (

@@ -66,10 +66,8 @@ const HTML = 'text/html; charset=utf-8';
 const CSS = 'text/css; charset=utf-8';
 const SCRIPT = 'text/javascript; charset=utf-8';
 
-type Served = { type: string; file: string };
-
 /** No part of a request becomes part of a file's path. */
-const FILES: Readonly<Record<(typeof DOCS_FILES)[number], Served>> = {
+const FILES: Record<(typeof DOCS_FILES)[number], { type: string; file: string }> = {
   '/openapi.json': { type: JSON_TYPE, file: join(ROOT, 'docs/openapi.json') },
   '/openapi-audit.json': { type: JSON_TYPE, file: join(ROOT, 'docs/openapi-audit.json') },
   '/docs': { type: HTML, file: join(import.meta.dirname, 'index.html') },

@@ -44,16 +44,14 @@ const keptTurn = z.object({
 });
 type KeptTurn = z.infer<typeof keptTurn>;
 
-const turnIn = (text = ''): KeptTurn =>
-  orElse({ ranMs: 0 }, () => keptTurn.parse(JSON.parse(text)));
-
 const ATTEMPTS_MAX = 5;
 
 /** Whose turn it is to compare (ADR-0263): each process's without a sound document. No function throws. */
 export const openTurns = (document: KeyDocument, nowMs: () => number) => {
   const load = async () => {
     const stored = await document.load().catch(() => undefined);
-    return { version: stored?.version ?? 0, kept: turnIn(stored?.text) };
+    const kept = orElse({ ranMs: 0 }, () => keptTurn.parse(JSON.parse(stored?.text ?? '')));
+    return { version: stored?.version ?? 0, kept };
   };
   const save = (kept: KeptTurn, version: number): Promise<boolean> =>
     document.save(JSON.stringify(kept), version).catch(() => true);
