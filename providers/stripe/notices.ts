@@ -39,9 +39,7 @@ const noticeBody = z.object({
   }),
 });
 
-const OWN_PAYMENT_ID = /^pay_[0-9A-Z]{26}$/;
-const ownPaymentId = (value: unknown): string | undefined =>
-  typeof value === 'string' && OWN_PAYMENT_ID.test(value) ? value : undefined;
+const ownPaymentId = z.string().regex(/^pay_[0-9A-Z]{26}$/);
 
 const readNotice = (body: Buffer) => {
   const json = parseText(textOf(body));
@@ -53,7 +51,7 @@ const readNotice = (body: Buffer) => {
     type: read.type ?? '',
     account: read.account ?? undefined,
     /** From our metadata, which PaymentIntents, their charges and our refunds have. */
-    paymentId: ownPaymentId(metadata?.paymentId),
+    paymentId: ownPaymentId.safeParse(metadata?.paymentId).data,
     /** The PaymentIntent, for what was made in the Dashboard, and disputes. */
     reference: intentReference(object === 'payment_intent' ? id : intent),
     ...(object === 'refund' && { refund: { id, operationId: metadata?.operationId, isMade } }),
