@@ -59,15 +59,16 @@ export const publicEventData: typeof seenOf = {
 
 const { status, amount: whole, ...sums } = paymentResponse.shape;
 const { authorizedAmount, capturedAmount, refundedAmount, refundableAmount } = sums;
+const count = z.int().min(0);
 /** Minor units, also none. */
-const sum = z.int().min(0);
+const sum = count;
 const createdAt = z.iso.datetime();
 const failure = z.object(failureData.shape).optional();
 
 export const publicState = z.object({
   paymentId,
   merchantId,
-  revision: z.int().min(0).describe('Of the last event in it; a lower one is out of date'),
+  revision: count.describe('Of the last event in it; a lower one is out of date'),
   status,
   amount: sum.describe(whole.description ?? ''),
   authorizedAmount,
@@ -77,10 +78,8 @@ export const publicState = z.object({
   currency,
   captureNow,
   ...order,
-  unresolvedOperations: z.int().min(0).describe('Intents that have no outcome yet'),
-  transactionCount: z
-    .int()
-    .min(0)
+  unresolvedOperations: count.describe('Intents that have no outcome yet'),
+  transactionCount: count
     .optional()
     .describe('How many the payment has; left out by an earlier version, which sent all of them'),
   transactions: z

@@ -4,6 +4,7 @@ import { failureData } from '../../../shared/payment/fields.ts';
 import { DIFFERENCE_KINDS, type Difference } from './differences.ts';
 
 const side = z.record(z.string(), z.unknown());
+const count = z.int().min(0);
 
 /** How far back the schedule compares, and `payments reconcile` without `--since` or `--all`. */
 export const WINDOW_DAYS = 45;
@@ -14,32 +15,27 @@ export const Reconciliation = named('Reconciliation', {
     .string()
     .optional()
     .describe('Only what began then or later was compared; left out: everything.'),
-  operations: z.int().min(0).describe('Operations in the log.'),
-  atOtherProviders: z
-    .int()
-    .min(0)
-    .describe(
-      'Of these operations, those that were sent to another provider than the one that is set: not compared.',
-    ),
-  entries: z.int().min(0).describe("Entries in the provider's ledger."),
-  unreadable: z
-    .int()
-    .min(0)
-    .describe('Events that cannot be read; `payments verify --all` names the first break.'),
+  operations: count.describe('Operations in the log.'),
+  atOtherProviders: count.describe(
+    'Of these operations, those that were sent to another provider than the one that is set: not compared.',
+  ),
+  entries: count.describe("Entries in the provider's ledger."),
+  unreadable: count.describe(
+    'Events that cannot be read; `payments verify --all` names the first break.',
+  ),
   unreadableEvents: z
     .array(
       z.object({
         paymentId: z.string(),
         position: z.string(),
-        revision: z.int().min(0),
+        revision: count,
         reason: z.string(),
       }),
     )
     .describe('The first of them.'),
-  notCompared: z
-    .int()
-    .min(0)
-    .describe('Waited for a counterpart where the comparison stopped: there were too many.'),
+  notCompared: count.describe(
+    'Waited for a counterpart where the comparison stopped: there were too many.',
+  ),
   differences: z.array(
     z.object({
       kind: z.enum(DIFFERENCE_KINDS),
@@ -49,9 +45,9 @@ export const Reconciliation = named('Reconciliation', {
       provider: side.optional(),
     }),
   ),
-  more: z.int().min(0).describe('How many more there are than are listed.'),
+  more: count.describe('How many more there are than are listed.'),
   byKind: z
-    .record(z.enum(DIFFERENCE_KINDS), z.int().min(0))
+    .record(z.enum(DIFFERENCE_KINDS), count)
     .describe('How many differences there are of each kind.'),
 });
 export type Reconciliation = Omit<z.infer<typeof Reconciliation>, 'differences'> & {
@@ -112,7 +108,7 @@ export const PaymentReconciliation = named('PaymentReconciliation', {
       kind: z.enum(['AUTHORIZE', 'SALE', 'CAPTURE', 'VOID', 'REFUND']),
       amount: z.int().min(1),
       currency: z.string(),
-      revision: z.int().min(0).describe('Of the intent.'),
+      revision: count.describe('Of the intent.'),
       log: z.enum(['APPROVED', 'DECLINED', 'NOT_SENT', 'FENCED']).optional(),
       provider: found,
       finding: z.enum(FINDINGS),
@@ -120,7 +116,7 @@ export const PaymentReconciliation = named('PaymentReconciliation', {
       why: z.string(),
     }),
   ),
-  notCompared: z.int().min(0).describe('Older operations that the provider was not asked about.'),
+  notCompared: count.describe('Older operations that the provider was not asked about.'),
   unreadable: z
     .string()
     .optional()
