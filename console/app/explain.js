@@ -4,8 +4,7 @@ import { useAsk } from './api.js';
 import { minorOf, pathOf, paymentRoute } from './format.js';
 import { BrokenBox, EventMoney, FailedBox, Finding, formOf, html, Time } from './parts.js';
 
-/** @typedef {import('../../audit/contract.ts').AuditExplanation} Explanation */
-/** @typedef {import('../../audit/contract.ts').AuditForbidding} Forbidding */
+/** @import { AuditExplanation as Explanation, AuditForbidding as Forbidding } from '../../audit/contract.ts' */
 
 const COMMANDS = ['refund', 'capture', 'void'];
 

@@ -6,8 +6,7 @@ import { useNarrow, Windowed } from './windowed.js';
 
 /** @typedef {import('../../audit/contract.ts').AuditEvent} AuditEvent */
 /** @typedef {import('./live-events.js').ShownEvent} ShownEvent */
-/** @typedef {import('./at-provider.js').Reconciliation} Reconciliation */
-/** @typedef {import('./at-provider.js').Compared} Compared */
+/** @import { Compared, Reconciliation } from './at-provider.js' */
 
 const ROW_PX = { wide: 60, narrow: 118 };
 

@@ -10,8 +10,7 @@ import { BrokenBox, Disputed, FailedBox, Finding, html, Raw, Shown, Status } fro
 import { goTo } from '../router.js';
 import { Timeline } from '../timeline.js';
 
-/** @typedef {import('../../../audit/contract.ts').AuditTimeline} History */
-/** @typedef {import('../../../audit/contract.ts').AuditVerification} Verification */
+/** @import { AuditTimeline as History, AuditVerification as Verification } from '../../../audit/contract.ts' */
 /** @typedef {import('../at-provider.js').Reconciliation} Reconciliation */
 
 /** @param {{ verification: Verification | undefined }} props */

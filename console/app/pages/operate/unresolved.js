@@ -5,11 +5,10 @@ import { duration, money, paymentPage } from '../../format.js';
 import { FailedBox, formOf, html, PaymentLink, Raw, Shown, Time } from '../../parts.js';
 import { currentSession, hasScope, isOfAll } from '../../session.js';
 
-/** @typedef {import('../../../../command-api/back-office/by-hand/contract.ts').UnresolvedList} Listed */
+/** @import { ResolutionBody, ResolutionRequested, UnresolvedList as Listed } from '../../../../command-api/back-office/by-hand/contract.ts' */
 /** @typedef {Listed['unresolved'][number]} Unresolved */
 /** @typedef {NonNullable<Unresolved['request']>} Request */
-/** @typedef {import('../../../../command-api/back-office/by-hand/contract.ts').ResolutionBody} ResolutionBody */
-/** @typedef {ResolutionBody | import('../../../../command-api/back-office/by-hand/contract.ts').ResolutionRequested} Resolved */
+/** @typedef {ResolutionBody | ResolutionRequested} Resolved */
 
 const LIST_MS = 3_000;
 
