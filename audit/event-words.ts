@@ -68,7 +68,6 @@ const LATER: Partial<Record<PaymentEventType, (data: Data) => string[]>> = {
   ],
 };
 
-/** Explains the event in one line; empty when its type says everything. */
 export const whyOf = ({ type, data }: Pick<AuditEvent, 'type' | 'data'>): string => {
   const later = LATER[type as PaymentEventType];
   const words = later?.(data) ?? [

@@ -84,7 +84,6 @@ export type ExportTotals = Pick<
   'count' | 'first' | 'head' | 'chain' | 'bytes' | 'sha256'
 > & { breaks: AuditBreak[] };
 
-/** Makes the lines of an export one after the other, each with its line break. */
 export const startLines = () => {
   const sha256 = createHash('sha256');
   let [count, bytes, chain, line] = [0, 0, LINES_START, ''];

@@ -93,7 +93,6 @@ export const exportOfPayment = async (
   texts: () => linesOf(forms, broken),
 });
 
-/** The export with its manifest as its last line: without that line it was cut off. */
 export const withManifest = ({ texts, ...said }: Export, sign: ExportDeps['sign']): Export => ({
   ...said,
   texts: async function* (signal) {

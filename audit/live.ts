@@ -42,7 +42,6 @@ type Requested<A extends Pick<PastArgs, 'only'>, C = object> = {
   principal: Principal;
   from: string | undefined;
   lastId: string | undefined;
-  /** Before all events. */
   begin?: string;
   /** Gives the texts of past events, as `textOf` does. */
   past: LogJob<A & PastArgs, string, void, MerchantDocuments & C>;

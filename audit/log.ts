@@ -163,7 +163,6 @@ export const eventText = (event: LogEvent): string => {
 
 export type PastArgs = { only: string | undefined; after: Position | null; end: Position };
 
-/** The texts of the events that the log holds already. */
 export async function* pastTexts(
   log: LogReader,
   { only, after, end }: PastArgs,

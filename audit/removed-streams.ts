@@ -73,7 +73,6 @@ async function* announced(
   }
 }
 
-/** The payments that the log holds less of than their document, in the order of ids. */
 async function* eachMissing({ store, readModels }: RemovalDeps, signal: AbortSignal) {
   for await (const ids of documentPages(readModels, PAGE)) {
     if (signal.aborted) return;

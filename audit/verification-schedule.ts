@@ -98,7 +98,6 @@ export const startVerification = (options: VerificationOptions) => {
 
   return {
     status: record.now,
-    /** The result of a verification on request. */
     noteVerification,
     /** Also by another process: false for a break that the last verification did not name. */
     hasNamed: async (broken: Parameters<typeof breakKeyOf>[0]): Promise<boolean> => {

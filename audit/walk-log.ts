@@ -58,7 +58,6 @@ export type LogProgress = { verified: number; of: number; estimated: boolean };
 /** `events` and `last` are those without a break. */
 export type LogWalked = {
   events: number;
-  /** Payments whose texts of a person were erased. */
   erased: number;
   last: StoredForm | undefined;
   breaks: BreaksMet;

@@ -31,7 +31,6 @@ export type EventsFile = {
   state(at: At): Promise<State | AuditNoState>;
 };
 
-/** The stream's events up to `misfit`, the first line of the file that is not as exported. */
 type Part = { forms: StoredForm[]; misfit: AuditBreak | undefined };
 
 const partOf = async (

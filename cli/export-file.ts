@@ -115,7 +115,6 @@ const HEAD_FIELDS = ['position', 'stream', 'revision', 'hash', 'logHash'] as con
 
 type Seen = ReturnType<typeof lineCheck>['seen'] & { bytes: number; sha256: string };
 
-/** Why lines that follow one another are not those of the manifest. */
 export const wholeReason = (seen: Seen, manifest: Manifest): string | undefined => {
   if (seen.lines < manifest.count)
     return `the file ends after this line, with ${seen.lines} of ${manifest.count} events`;

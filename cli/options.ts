@@ -20,7 +20,6 @@ export type Given<Texts extends string, Flags extends string = never> = {
 export const formatOption = (): Option =>
   new Option('--format <format>', 'how to print').choices(['pretty', 'json']).default('pretty');
 
-/** A verb whose result is printed in either format. */
 export const formatted = (name: string, ...examples: string[]): Command =>
   verb(name, ...examples).addOption(formatOption());
 

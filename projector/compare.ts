@@ -176,7 +176,6 @@ export async function* compareAll(
 
 type CompareArgs = ReadModelsFile & { indexesAlone: boolean };
 
-/** In the thread of the log. */
 export const compareFile: LogJob<CompareArgs, ComparisonProgress, Comparison> = async function* (
   store,
   { indexesAlone, ...file },

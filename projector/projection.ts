@@ -83,7 +83,6 @@ const foldPayment = async (
   }
 };
 
-/** The payment after one more event, on top of what the batch or else the store has of it. */
 const foldNext = async (
   own: Projecting,
   before: Folded | undefined,

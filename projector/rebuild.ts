@@ -81,7 +81,6 @@ async function* fill(
 
 type FillCalls = LogCalls & Pick<ReadModelsWriter, 'checkpoint'>;
 
-/** Runs the loop over the generation that `handOver` gives. */
 export const fillGeneration: LogJob<ReadModelsFile, Filled, void, FillCalls> = async function* (
   store,
   file,

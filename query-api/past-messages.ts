@@ -8,7 +8,6 @@ import { isWanted, messageAt } from '../webhooks/message.ts';
 
 type Wanted = { eventTypes?: readonly string[] | undefined };
 
-/** Empty for an event that is not sent. */
 export const messageText = async (
   states: PaymentStates,
   event: LogEvent,

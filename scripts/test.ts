@@ -15,7 +15,6 @@ const JEST = join(ROOT, 'node_modules/jest/bin/jest.js');
 const FREE_BYTES_MIN = 2 ** 30;
 
 type TestResult = { status: string; fullName: string; ancestorTitles: string[] };
-/** The fields of Jest's `--json` report that are used here. */
 type Report = {
   numPassedTests: number;
   numFailedTests: number;
@@ -86,7 +85,6 @@ const runJest = (args: string[], folder: string, isLong: boolean): Promise<numbe
   return new Promise((resolve) => jest.on('exit', (code) => resolve(code ?? 1)));
 };
 
-/** One line for each group that was skipped whole, and for each other skipped test. */
 const skipsOf = ({ testResults }: Report): string[] => {
   const all = testResults.flatMap((file) => file.assertionResults);
   const groupOf = ({ ancestorTitles: [group], fullName }: TestResult) => group ?? fullName;

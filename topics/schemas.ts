@@ -34,7 +34,6 @@ const seenObject = ({ shape }: z.ZodObject): z.ZodObject => {
   return z.object(Object.fromEntries(fields.filter(([, field]) => field !== undefined)));
 };
 
-/** The whole schema where topics carry each field. */
 const dataSeen = (schema: z.ZodObject): z.ZodObject =>
   Object.values(schema.shape).every(isPublished) ? schema : seenObject(schema);
 

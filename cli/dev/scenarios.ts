@@ -10,7 +10,6 @@ export type Step = {
   body?: Record<string, unknown>;
   /** The HTTP status that must come; any other ends the scenario. */
   expected: number;
-  /** The request is sent again until this is true of its response. */
   until?: (payment: Partial<PaymentResponse>) => boolean;
 };
 

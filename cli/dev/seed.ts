@@ -33,7 +33,6 @@ const paymentCount = (text: string): number => {
   throw new InvalidArgumentError(`It must be a number from 1 to ${PAYMENTS_MAX}.`);
 };
 
-/** Sends the step again under the same key where the service asks to wait. */
 const send = async (client: Client, body: Step['body'], expected: number, path: string) => {
   const headers = { 'idempotency-key': crypto.randomUUID() };
   for (let attempts = 1; ; attempts += 1) {

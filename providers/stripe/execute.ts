@@ -79,7 +79,6 @@ const isOfMethod = ({ error }: StripeResponse): boolean => {
 
 const isRejected = ({ status }: StripeResponse): boolean => [400, 402, 404].includes(status);
 
-/** Its id, or how the operation ends before the confirm. */
 const open = async (execution: Execution, operation: Create): Promise<string | ProviderOutcome> => {
   const response = await execution.send(openIntent(operation));
   const intent = intentOf(response);

@@ -98,7 +98,6 @@ const isSignedByStripe = (
 /** One Stripe account's secret, or two while one replaces the other. */
 type Signer = { merchantId: string | undefined; secrets: readonly string[] };
 
-/** The payment of a notice, as the command API knows it and asks about it. */
 type NoticedPayments = {
   provider: Pick<Provider, 'paymentOf'>;
   unresolved: {

@@ -47,7 +47,6 @@ type ResponseForm = {
   /** No example for merchants can be recorded: it has no end, or nothing causes it. */
   unrecorded?: true;
 };
-/** Of one without a text. */
 const RESPONSE = { description: 'The response.' };
 
 type Texts = {
@@ -274,7 +273,6 @@ const operationOf = (id: RouteId, tag: string, query: Query, all: Recording[]): 
   };
 };
 
-/** The components that a part of the document refers to, directly or through others. */
 const componentsOf = (part: unknown, all: Record<string, Record<string, Part>>): Part => {
   const refsIn = (at: unknown) =>
     [...JSON.stringify(at).matchAll(/"\$ref":"#\/components\/([^"]+)"/g)].map(

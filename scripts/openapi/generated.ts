@@ -35,7 +35,6 @@ const EndpointMessage = messageSchema([TEST_TYPE, DISABLED_TYPE], {
 
 const { parameters, responses } = textsOf('documents.yaml').webhook;
 
-/** The webhooks by their names in the document; `schemaOf` returns the reference to a schema. */
 const webhooksIn = (schemaOf: (schema: z.ZodType) => Part) => {
   const webhook = (summary: string, schema: z.ZodType) => ({
     post: {
@@ -84,7 +83,6 @@ const errorsPage = (): string =>
 
 const asText = (document: object): string => `${JSON.stringify(document, null, 2)}\n`;
 
-/** The texts by their paths in the project. Runs the service for the examples. */
 export const generatedDocs = async (): Promise<Record<string, string>> => ({
   'docs/openapi.json': asText(documentOf(MERCHANT, await recordRuns(MERCHANT_RUNS))),
   'docs/openapi-audit.json': asText(documentOf(FORMS.auditor, await recordRuns(AUDIT_RUNS))),

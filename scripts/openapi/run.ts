@@ -131,7 +131,6 @@ const runner = (app: FastifyInstance, faults: Faults, recordings: Recording[]) =
   return take;
 };
 
-/** The recordings of all runs, which share one folder; equal each time. */
 export const recordRuns = async (runs: readonly Run[]): Promise<Recording[]> => {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'payments-examples-'));
   const recordings: Recording[] = [];

@@ -48,7 +48,6 @@ const checkResultOf = (result: Reconciliation): CheckResult => {
   };
 };
 
-/** What was found before, and not now, and differs still. */
 const standing = async (
   { record, stillDiffers }: LedgerStanding,
   found: readonly Difference[],

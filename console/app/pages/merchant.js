@@ -110,7 +110,6 @@ const AllPayments = () => {
   /** @type {import('../api.js').Loaded<Page>} */
   const first = useAsk(pathOf('/api/v1/payments', { limit: PAGE }), LIST_MS);
   const page = first.value;
-  /** The pages after the first one. */
   const [rest, setRest] = useState(/** @type {readonly Page[]} */ ([]));
   const { problem, attempt } = useAttempt();
   const cursor = (rest.at(-1) ?? page)?.nextCursor;

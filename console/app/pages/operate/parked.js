@@ -71,7 +71,6 @@ const ALL = '';
 /** @param {{ onSent: () => void }} props */
 const RelayParkedPart = ({ onSent }) => {
   const loaded = useAsk(RELAY_PARKED, LIST_MS);
-  /** What came of each payment that was sent again. */
   const [said, setSaid] = useState(/** @type {Readonly<Record<string, string>>} */ ({}));
   const listed = /** @type {Listed | undefined} */ (loaded.value);
   /** @param {Readonly<Record<string, string>>} outcomes */
