@@ -197,8 +197,8 @@ const describeErasure = (open: typeof openFiles): void => {
     expect(findings([['closed', closed.text]])).toEqual([]);
     const logged = (await store.readAll(null, 1_000)) as RecordedEvent[];
     const accesses = logged.map(({ event: { data } }) => 'parameters' in data && data.parameters);
-    const asked = accesses.filter((one) => /personal/.test(String(one)));
-    expect(asked).toEqual(['personal=true', 'personal=false']);
+    const personal = accesses.filter((one) => /personal/.test(String(one)));
+    expect(personal).toEqual(['personal=true', 'personal=false']);
   });
 
   describe('after an erasure by two persons', () => {
