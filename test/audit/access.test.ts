@@ -1,11 +1,10 @@
 /** What an auditor of one merchant may read (A2; docs/audit.md). */
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { eventsOf, NDJSON, openAuditStory } from '../support/audit-story.ts';
 import { expectError, idOf, timeless, token } from '../support/service-in-process.ts';
 
 /** `story` is authorized 2500, captured 1500, refunded 500. */
-const { service, read, story, own, other, stop } = await openAuditStory();
-afterAll(() => stop());
+const { service, read, story, own, other } = await openAuditStory();
 
 const UNKNOWN = `pay_${'0'.repeat(26)}`;
 const PAYMENT_ROUTES = ['events', 'state', 'verify', 'explain?command=refund', 'reconcile'];

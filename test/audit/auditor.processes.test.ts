@@ -2,13 +2,13 @@
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { NOT_GOOD } from '../../audit/manifest.ts';
 import { expectError, expectOutput, runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
-import { type StartedInProcess, startInProcess } from '../support/service-in-process.ts';
+import { startInProcess } from '../support/service-in-process.ts';
 import { NODE, ROOT } from '../support/service-processes.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 import { STOP_MS_MAX } from '../support/time-bounds.ts';
 import { until, within } from '../support/until.ts';
 
@@ -16,27 +16,19 @@ const PAYMENTS = '/api/v1/payments';
 const example = (name: string): object =>
   JSON.parse(readFileSync(join(ROOT, 'examples', name), 'utf8'));
 
-const { path: folder, remove } = temporaryFolder();
-let port: number;
-let service: StartedInProcess;
-let story: string;
-
+// It ends before its folder does.
+afterAll(() => service[Symbol.asyncDispose]());
+const folder = folderOfTests();
+const port = await freePort();
 const start = () => startInProcess({ dataDir: join(folder, 'data'), env: { PORT: String(port) } });
 const cli = (...args: string[]) =>
   runCli(args, { DATA_DIR: join(folder, 'data'), PORT: String(port) });
 const pay = async (): Promise<string> =>
   (await service.post(PAYMENTS, example('payment.json'))).json.paymentId;
 
-beforeAll(async () => {
-  port = await freePort();
-  service = await start();
-  story = await pay();
-  await service.post(`${PAYMENTS}/${story}/capture`, { captureAmount: 1500 });
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  remove();
-});
+let service = await start();
+const story = await pay();
+await service.post(`${PAYMENTS}/${story}/capture`, { captureAmount: 1500 });
 
 describe('docs/audit.md: one command for each question', () => {
   test('which payment was it? find', async () => {

@@ -14,8 +14,7 @@ import { runCli } from '../support/cli.ts';
 import { expectError, idOf, token } from '../support/service-in-process.ts';
 import { openRows, type Rows } from '../support/tampering.ts';
 
-const { service, read, own, other, story, stop } = await openAuditStory();
-afterAll(() => stop());
+const { service, read, own, other, story } = await openAuditStory();
 
 const openLog = (): Rows => openRows(join(service.dataDir, 'events.sqlite'));
 

@@ -1,6 +1,6 @@
 /** `GET …/explain`: whether a command would be allowed, and which events forbid it (docs/audit.md). */
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import type { PaymentEvent } from '../../shared/payment/events.ts';
 import { openAuditStory, type TimelineEvent } from '../support/audit-story.ts';
@@ -17,8 +17,7 @@ import { expectError, idOf, leaveUnresolved } from '../support/service-in-proces
 import { openRows, rewritten } from '../support/tampering.ts';
 
 /** `story` is authorized 2500, captured 1500, refunded 500. */
-const { service, read, story, stop } = await openAuditStory();
-afterAll(() => stop());
+const { service, read, story } = await openAuditStory();
 
 describe('docs/audit.md: explain says whether a command would be allowed now', () => {
   const explain = async (paymentId: string, query: string) =>

@@ -28,7 +28,7 @@ import { readModelsIn } from '../support/read-models-here.ts';
 import { startOver } from '../support/relaying.ts';
 import { silent } from '../support/silent-log.ts';
 import { verifyWhole } from '../support/tampering.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfEachTest } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const HIT = 'pay_hit';
@@ -37,7 +37,7 @@ const REFUSED = /the server refuses this stream to the service's user/;
 const logger = { debug: () => undefined, warn: () => undefined };
 const backOff = { minMs: 1, maxMs: 8 };
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = folderOfEachTest();
 let standIn: StandIn;
 let store: EventStoreDb;
 let readModels: ReadModels;
@@ -93,7 +93,6 @@ const FORGED = {
 };
 
 beforeEach(async () => {
-  folder = temporaryFolder();
   standIn = await startStandIn();
   store = await openEventStoreDb({ url: standIn.url, logger, backOff });
   readModels = readModelsIn(folder.path, 'read-models.sqlite');
@@ -107,7 +106,6 @@ afterEach(async () => {
   await readModels.close();
   await store.close();
   await standIn.close();
-  folder.remove();
 });
 
 describe.each(Object.entries(FORGED))('events of a payment %s', (_, { reason, ...hashes }) => {

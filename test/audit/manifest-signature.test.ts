@@ -2,23 +2,24 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type ExportLine, readExportLine, startLines } from '../../audit/export-lines.ts';
 import { NOT_GOOD, signatureOf } from '../../audit/manifest.ts';
 import { hashOf, linkLog } from '../../shared/event-store/chain.ts';
 import { ROUTES } from '../../shared/http/route-table.ts';
 import { runCli } from '../support/cli.ts';
-import { type InProcess, openInProcess, SECRET, token } from '../support/service-in-process.ts';
+import { openInProcess, SECRET, token } from '../support/service-in-process.ts';
 import { openRows, rewritten } from '../support/tampering.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const FROM_A_CAPTURE = (text: string) => text.replace('"PaymentCaptured"', '"PaymentCapturedd"');
 
-let service: InProcess;
-let env: Record<string, string>;
+const service = await openInProcess();
+for (let n = 0; n < 3; n += 1) await service.create({ captureNow: true });
+const env = { PAYMENTS_URL: await service.listen(), JWT_SECRET: SECRET };
+const out = join(folderOfTests(), 'kept.jsonl');
 let rows: ReturnType<typeof openRows>;
-let out: string;
 
 const cli = (...args: string[]) => runCli(args, env);
 const isBroken = async () => {
@@ -45,15 +46,9 @@ const openRowsAgain = () => {
   return rows;
 };
 
-beforeAll(async () => {
-  service = await openInProcess();
-  for (let n = 0; n < 3; n += 1) await service.create({ captureNow: true });
-  env = { PAYMENTS_URL: await service.listen(), JWT_SECRET: SECRET };
-  out = join(temporaryFolder().path, 'kept.jsonl');
-});
 afterAll(() => {
   rows?.close();
-  return service?.[Symbol.asyncDispose]();
+  return service[Symbol.asyncDispose]();
 });
 beforeEach(async () => {
   expect((await cli('export', '--out', out, '--force')).stderr).toMatch(/^Keep /);

@@ -1,5 +1,5 @@
 /** The audit routes over a real event store: their responses and their errors (docs/audit.md). */
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { LINES_START } from '../../audit/export-lines.ts';
 import { hasGoodSignature, type Manifest, manifestShape } from '../../audit/manifest.ts';
 import { hashOf } from '../../shared/event-store/chain.ts';
@@ -14,8 +14,7 @@ import {
 import { until } from '../support/until.ts';
 
 /** `story` is authorized 2500, captured 1500, refunded 500. */
-const { service, read, story, all, own, other, stop } = await openAuditStory();
-afterAll(() => stop());
+const { service, read, story, all, own, other } = await openAuditStory();
 
 /** The id of the log, as an export names it. */
 const logOf = async (): Promise<string> =>

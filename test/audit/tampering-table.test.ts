@@ -4,7 +4,7 @@
  */
 import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { type EmbeddedService, openService } from '../../embedded/compose.ts';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
@@ -15,7 +15,7 @@ import { APPROVED, PAYMENTS, payment, SECRET, token } from '../support/service-i
 import { ROOT } from '../support/service-processes.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { KEY_FILE, TAMPERINGS, type Tampering, type Target } from '../support/tampered-folders.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const MERCHANT = 'm_test';
@@ -281,12 +281,11 @@ const wronglyFine = ({ changes, where, cells }: TableRow): string[] => {
 /** It does not hang on the size of the log. */
 const FIRST = ['every sum, rehashed, no read models'];
 const rows = ALL_ROWS.toSorted((a, b) => FIRST.indexOf(b.name) - FIRST.indexOf(a.name));
-const folder = temporaryFolder();
+const folder = folderOfTests();
 let original: Original;
 beforeAll(async () => {
-  original = await makeOriginal(folder.path, timesOf(1_000, 60));
+  original = await makeOriginal(folder, timesOf(1_000, 60));
 });
-afterAll(() => folder.remove());
 
 test('the page has the table, with a row for each tampering', () => {
   expect([...rowsOnPage().keys()].sort()).toEqual(ALL_ROWS.map(({ name }) => name).sort());

@@ -1,22 +1,21 @@
 /** `payments doctor --production` names each line of docs/production.md that the service lacks. */
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { walkProduction } from '../../cli/doctor-production.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { runCli } from '../support/cli.ts';
 import { blockOf, paste, settingsOf } from '../support/production-page.ts';
 import { startInProcess } from '../support/service-in-process.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 
-const folder = temporaryFolder();
-afterAll(() => folder.remove());
+const folder = folderOfTests();
 
 const KEYS = ['rk_live_ofATrial', 'whsec_b2ZBVHJpYWwtb2ZBVHJpYWw='];
 /** The data on another volume than all else of this machine: it is not there. */
-const page: NodeJS.ProcessEnv = { ...settingsOf(folder.path), DATA_DIR: '/nowhere/payments' };
+const page: NodeJS.ProcessEnv = { ...settingsOf(folder), DATA_DIR: '/nowhere/payments' };
 beforeAll(async () => {
-  await paste(blockOf('folders', folder.path) + blockOf('secrets', folder.path), {}, KEYS);
+  await paste(blockOf('folders', folder) + blockOf('secrets', folder), {}, KEYS);
 });
 
 /** What is missing at an address without a service, by the settings that one would have in effect. */
@@ -81,12 +80,12 @@ test.each<Row>([
 });
 
 test('a key in the data folder by a link, or beside it on its volume, is one line', async () => {
-  const data = join(folder.path, 'data');
+  const data = join(folder, 'data');
   mkdirSync(data);
-  symlinkSync(data, join(folder.path, 'link'));
+  symlinkSync(data, join(folder, 'link'));
   for (const file of ['data/key.pem', 'link/key.pem', 'key.pem'])
     expect(
-      await missingWith({ DATA_DIR: `${data}/`, SEALING_KEY_FILE: join(folder.path, file) }),
+      await missingWith({ DATA_DIR: `${data}/`, SEALING_KEY_FILE: join(folder, file) }),
     ).toEqual(['2 secrets: SEALING_KEY_FILE is on the volume of DATA_DIR, and belongs on another']);
 });
 

@@ -11,26 +11,15 @@ import { expectError, expectOutput, runCli } from '../support/cli.ts';
 import { testUnless } from '../support/describe-driver.ts';
 import { openSealedLog, type SealedLog } from '../support/sealed-logs.ts';
 import { silent } from '../support/silent-log.ts';
-import {
-  exportLog,
-  type LogUnderTest,
-  openFilledLog,
-  openRows,
-  rewritten,
-} from '../support/tampering.ts';
+import { exportLog, openFilledLog, openRows, rewritten } from '../support/tampering.ts';
 
-let log: LogUnderTest;
-let keyFile: string;
-
-beforeAll(async () => {
-  log = await openFilledLog();
-  const fileOf = (name: string) => join(log.folder, name);
-  const seals = { keyFile: undefined, eventsMax: 10_000, everyMs: 3_600_000 };
-  const { store } = log;
-  await (await openSealer({ config: { seals }, store, fileOf, log: silent })).stop();
-  await store.close();
-  keyFile = fileOf('sealing-key.pem');
-});
+const log = await openFilledLog();
+const { store } = log;
+const fileOf = (name: string) => join(log.folder, name);
+const seals = { keyFile: undefined, eventsMax: 10_000, everyMs: 3_600_000 };
+await (await openSealer({ config: { seals }, store, fileOf, log: silent })).stop();
+await store.close();
+const keyFile = fileOf('sealing-key.pem');
 afterAll(() => log.close());
 
 const cli = (...args: string[]) => runCli(args, { DATA_DIR: log.folder, NO_COLOR: '1' });

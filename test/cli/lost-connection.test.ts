@@ -1,18 +1,14 @@
 /** A service that goes away while a verb reads its response: one line, and no stack trace. */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { runCli } from '../support/cli.ts';
-import { type FaultyServer, httpServer, rawServer } from '../support/faulty-server.ts';
+import { httpServer, rawServer } from '../support/faulty-server.ts';
 import { HANGS_MS } from '../support/time-bounds.ts';
 
-let server: FaultyServer;
 let goesAway: boolean;
-
-beforeAll(async () => {
-  server = await httpServer((_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
-    if (goesAway) response.write(': keep-alive\n\n', () => response.destroy());
-    else response.end('<p>Welcome</p>');
-  });
+const server = await httpServer((_request, response) => {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  if (goesAway) response.write(': keep-alive\n\n', () => response.destroy());
+  else response.end('<p>Welcome</p>');
 });
 afterAll(() => server.close());
 

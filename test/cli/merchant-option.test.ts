@@ -1,13 +1,12 @@
 /** docs/audit.md: `--merchant` is of a token that is signed; a token that is given has a merchant already. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { expectError, runCli } from '../support/cli.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 
-const folder = temporaryFolder();
-afterAll(() => folder.remove());
-const out = join(folder.path, 'of-one.jsonl');
+const folder = folderOfTests();
+const out = join(folder, 'of-one.jsonl');
 const env = { PAYMENTS_URL: 'http://127.0.0.1:1', PAYMENTS_TOKEN: 'of all merchants' };
 const MERCHANT = ['--merchant', 'm_1'];
 
@@ -40,11 +39,7 @@ test.each([
     { PAYMENTS_TOKEN: ' ' },
   ],
 ])('%s goes on to the service', async (_, args, given) => {
-  expectError(
-    await runCli(args, { ...env, DATA_DIR: folder.path, ...given }),
-    1,
-    'no service answers',
-  );
+  expectError(await runCli(args, { ...env, DATA_DIR: folder, ...given }), 1, 'no service answers');
 });
 
 test.each([

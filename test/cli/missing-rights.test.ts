@@ -1,17 +1,17 @@
 /** What a user may not read is told as missing rights: never as damage, nor as held by a service. */
 import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { openDataFolder } from '../../embedded/data-folder.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
 import { openLocalKeys } from '../../shared/http/auth/local-keys.ts';
 import { runCli } from '../support/cli.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 
 const isRoot = process.geteuid?.() === 0;
-const folder = temporaryFolder();
-const data = join(folder.path, 'data');
-const manifest = join(folder.path, 'kept.manifest.json');
+const folder = folderOfTests();
+const data = join(folder, 'data');
+const manifest = join(folder, 'kept.manifest.json');
 const verify = ['verify', '--data', data];
 const kept = ['verify', '--all', '--manifest', manifest];
 
@@ -19,7 +19,7 @@ const kept = ['verify', '--all', '--manifest', manifest];
 const letThrough = (path: string): void => chmodSync(path, statSync(path).mode | 0o011);
 
 beforeAll(async () => {
-  if (isRoot) letThrough(dirname(folder.path));
+  if (isRoot) letThrough(dirname(folder));
   openDataFolder(data).release();
   await openLocalKeys(data);
   await (await openSqliteEventStore({ file: join(data, 'events.sqlite') })).close();
@@ -27,7 +27,6 @@ beforeAll(async () => {
   // Each verb's module is loaded while this process may read all of them.
   for (const args of [['token'], verify, kept]) await runCli(args, { DATA_DIR: data });
 });
-afterAll(() => folder.remove());
 
 const OTHER_USER = 65_534;
 afterEach(() => {
@@ -49,7 +48,7 @@ test.each([
   ['a kept manifest', kept, 'manifest'],
 ])('%s', async (_what, args, name) => {
   const file = String(FILES.get(name));
-  for (const path of [folder.path, data, ...FILES.values()]) chmodSync(path, 0o755);
+  for (const path of [folder, data, ...FILES.values()]) chmodSync(path, 0o755);
   chmodSync(file, 0o000);
   if (isRoot) process.seteuid?.(OTHER_USER);
   const { code, stdout, stderr } = await runCli(args, { DATA_DIR: data });
@@ -61,7 +60,7 @@ test.each([
 });
 
 test.each([[['token']], [verify]])('a folder that may not be entered: %j', async (args) => {
-  chmodSync(folder.path, 0o755);
+  chmodSync(folder, 0o755);
   chmodSync(data, 0o000);
   if (isRoot) process.seteuid?.(OTHER_USER);
   const { code, stderr } = await runCli(args, { DATA_DIR: data });

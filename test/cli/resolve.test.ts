@@ -1,32 +1,17 @@
 /** `payments unresolved`, `resolve` and `parked`, run as a person runs them (gaps §16). */
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { expectError, runCli } from '../support/cli.ts';
 import { locatedId, NO_RETRIES, PAYMENTS, signToken } from '../support/service-in-process.ts';
-import {
-  openTwoCommandProcesses,
-  type TwoCommandProcesses,
-} from '../support/two-command-processes.ts';
+import { processesOfTests } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
-
-let processes: TwoCommandProcesses;
-let env: NodeJS.ProcessEnv;
-let john: NodeJS.ProcessEnv;
 
 const tokenOf = (sub: string) =>
   signToken({ merchant_id: '*', sub, scope: 'ops:admin ops:resolve' });
 
-beforeAll(async () => {
-  processes = await openTwoCommandProcesses(NO_RETRIES);
-  await processes.a.app.listen({ host: '127.0.0.1', port: 0 });
-  const { port } = processes.a.app.server.address() as AddressInfo;
-  env = {
-    PAYMENTS_URL: `http://127.0.0.1:${port}`,
-    PAYMENTS_TOKEN: await tokenOf('jane'),
-  };
-  john = { ...env, PAYMENTS_TOKEN: await tokenOf('john') };
-});
-afterAll(() => processes[Symbol.asyncDispose]());
+const processes = await processesOfTests(NO_RETRIES);
+const PAYMENTS_URL = await processes.a.app.listen({ host: '127.0.0.1', port: 0 });
+const env = { PAYMENTS_URL, PAYMENTS_TOKEN: await tokenOf('jane') };
+const john = { PAYMENTS_URL, PAYMENTS_TOKEN: await tokenOf('john') };
 
 test('gaps §16: an unresolved payment is listed, resolved by two persons, and listed no longer', async () => {
   const { a } = processes;

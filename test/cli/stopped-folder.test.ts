@@ -4,55 +4,42 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { openStoppedFolder } from '../../cli/stopped-folder.ts';
 import { asDataFolderRefused, openDataFolder } from '../../embedded/data-folder.ts';
 import { openSqliteEventStore } from '../../shared/event-store/sqlite/event-store.ts';
-import { type AuditStory, openAuditStory } from '../support/audit-story.ts';
+import { openAuditStory } from '../support/audit-story.ts';
 import { expectError, expectOutput, runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { testOfLongRun } from '../support/long-run-share.ts';
 import { runCliProcess } from '../support/service-processes.ts';
 import { stripeDouble } from '../support/stripe-double/server.ts';
 import { openRows } from '../support/tampering.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 
-const folder = temporaryFolder();
-let story: string;
-let service: AuditStory['service'];
-let stop: AuditStory['stop'];
-/** As a killed service leaves it: half of the log is in the write-ahead log. */
-let killed: string;
-/** As a service leaves it that was stopped. */
-let stopped: string;
-/** What the service response while it ran. */
-const responses = new Map<string, unknown>();
+const folder = folderOfTests();
 
 /** By another program: a process that closes a file that it has locked itself loses the lock. */
 const copyOf = (from: string, name: string): string => {
-  const to = join(folder.path, name);
+  const to = join(folder, name);
   execFileSync('cp', ['-a', from, to]);
   return to;
 };
 
-beforeAll(async () => {
-  const opened = await openAuditStory();
-  ({ service, story, stop } = opened);
-  killed = copyOf(service.dataDir, 'killed');
-  for (const path of ['events', 'state?revision=1', 'explain?command=refund', 'verify']) {
-    responses.set(path, (await opened.read(`/payments/${story}/${path}`)).json);
-  }
-  stopped = copyOf(killed, 'stopped');
-  await (await openSqliteEventStore({ file: join(stopped, 'events.sqlite') })).close();
-});
-afterAll(async () => {
-  await stop();
-  folder.remove();
-});
+const { service, story, read } = await openAuditStory();
+/** As a killed service leaves it: half of the log is in the write-ahead log. */
+const killed = copyOf(service.dataDir, 'killed');
+/** What the service responds while it runs. */
+const responses = new Map<string, unknown>();
+for (const path of ['events', 'state?revision=1', 'explain?command=refund', 'verify'])
+  responses.set(path, (await read(`/payments/${story}/${path}`)).json);
+/** As a service leaves it that was stopped. */
+const stopped = copyOf(killed, 'stopped');
+await (await openSqliteEventStore({ file: join(stopped, 'events.sqlite') })).close();
 
 /** The verbs know nothing but the folder: no address, no key. */
 const cli = (data: string, ...args: string[]) =>
-  runCli([...args, '--data', data], { DATA_DIR: join(folder.path, 'elsewhere'), NO_COLOR: '1' });
+  runCli([...args, '--data', data], { DATA_DIR: join(folder, 'elsewhere'), NO_COLOR: '1' });
 
 /** Every file with its bytes and its times. */
 const stateOf = (path: string) =>
@@ -86,7 +73,7 @@ describe('a stopped data folder', () => {
   );
 
   test('is read by every verb', async () => {
-    const out = join(folder.path, 'stopped.jsonl');
+    const out = join(folder, 'stopped.jsonl');
     const whole = await cli(killed, 'verify');
     const exported = await cli(stopped, 'export', '--out', out);
     expectOutput(whole, /^intact {2}6 events/);
@@ -136,7 +123,7 @@ describe('a stopped data folder', () => {
       1,
       `payments: ${service.dataDir} is held by a running service: leave out --data to ask it\n`,
     ]);
-    const empty = await cli(folder.path, 'verify');
+    const empty = await cli(folder, 'verify');
     expectError(empty, 1, /^payments: \S+ holds no events\.sqlite; name the data folder/);
   });
 });
@@ -167,7 +154,7 @@ describe('a damaged log', () => {
   };
 
   test('can be verified, read and exported: each verb names the place and ends with 3', async () => {
-    const out = join(folder.path, 'damaged.jsonl');
+    const out = join(folder, 'damaged.jsonl');
     const verbs = [
       await cli(damaged, 'verify'),
       await cli(damaged, 'events', story),
@@ -202,7 +189,7 @@ describe('a damaged log', () => {
     const file = join(torn, 'events.sqlite');
     const bytes = readFileSync(file);
     writeFileSync(file, tornAfter(bytes, 'PaymentCaptured'));
-    const out = join(folder.path, 'torn.jsonl');
+    const out = join(folder, 'torn.jsonl');
     const verified = await cli(torn, 'verify');
     const exported = await cli(torn, 'export', '--out', out);
     for (const { code, stderr } of [verified, exported]) {

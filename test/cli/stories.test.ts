@@ -1,20 +1,18 @@
 /** `payments trigger`, `seed` and `docs` as a developer types them, against a running service. */
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { SCENARIO_NAMES } from '../../cli/dev/scenarios.ts';
 import { withOverrides } from '../../cli/dev/trigger.ts';
 import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
 import { runCli } from '../support/cli.ts';
 import { httpServer } from '../support/faulty-server.ts';
-import { type StartedInProcess, startInProcess } from '../support/service-in-process.ts';
+import { startInProcess } from '../support/service-in-process.ts';
 import { AWAITED_MS } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 
-let service: StartedInProcess;
-beforeAll(async () => {
-  // Card 4228 takes all of it, and card 4269 two seconds.
-  service = await startInProcess({ env: { PROVIDER_TIMEOUT_MS: String(2 * AWAITED_MS) } });
-});
+// Card 4228 takes all of it, and card 4269 two seconds.
+const env = { PROVIDER_TIMEOUT_MS: String(2 * AWAITED_MS) };
+const service = await startInProcess({ env });
 afterAll(() => service[Symbol.asyncDispose]());
 
 const cli = (...args: string[]) =>

@@ -1,15 +1,14 @@
 /** `payments token` and `payments cards`. */
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
 import { openLocalKeys } from '../../shared/http/auth/local-keys.ts';
 import { runCli } from '../support/cli.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 
-const { path: folder, remove } = temporaryFolder();
-afterAll(remove);
+const folder = folderOfTests();
 const env = { DATA_DIR: join(folder, 'not', 'there', 'yet') };
 
 const lifetime = (token: string): number => {

@@ -2,7 +2,7 @@
  * The hourly look at authorizations: where no notice comes, an old one is asked about (gaps §15), and the
  * merchant of one that ends in 48 h is told once (gaps §24).
  */
-import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
 import { streamOf } from '../../shared/payment/events.ts';
 import { messageTypeOf } from '../../webhooks/message.ts';
@@ -11,7 +11,7 @@ import { idOf } from '../support/service-in-process.ts';
 import {
   type CommandProcess,
   kindsOf,
-  openTwoCommandProcesses,
+  processesOfTests,
   typesOf,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
@@ -23,9 +23,7 @@ const FIRST_ROUND_MS = 75_000;
 const ROUND_MS = 75 * 60_000;
 
 const withoutNotices = { onNotice: () => undefined };
-const processes = await openTwoCommandProcesses({}, (own) => ({ ...own, ...withoutNotices }));
-afterEach(() => processes.calm());
-afterAll(() => processes[Symbol.asyncDispose]());
+const processes = await processesOfTests({}, (own) => ({ ...own, ...withoutNotices }));
 
 test('an old authorization is asked about once it is old enough, and one that fails is asked about an hour later', async () => {
   const { a, readModels } = processes;

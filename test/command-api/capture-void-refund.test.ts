@@ -8,6 +8,7 @@ import {
   NO_RETRIES,
   openInProcess,
   PAYMENTS,
+  serviceOfTests,
   timeless,
   token,
 } from '../support/service-in-process.ts';
@@ -15,8 +16,7 @@ import {
 let authorized: string;
 let captured: string;
 
-const service = await openInProcess(NO_RETRIES);
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await serviceOfTests(NO_RETRIES);
 beforeEach(async () => {
   authorized = idOf(await service.create());
   captured = idOf(await service.create({ captureNow: true }));

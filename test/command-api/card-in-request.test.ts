@@ -1,9 +1,8 @@
 /** No request stores its own card number, in whatever clothes and under whichever key (gaps §4). */
-import { afterAll, describe, expect, test } from '@jest/globals';
-import { APPROVED, NO_RETRIES, openInProcess, PAYMENTS } from '../support/service-in-process.ts';
+import { describe, expect, test } from '@jest/globals';
+import { APPROVED, NO_RETRIES, PAYMENTS, serviceOfTests } from '../support/service-in-process.ts';
 
-const service = await openInProcess(NO_RETRIES);
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await serviceOfTests(NO_RETRIES);
 
 const OTHER = '5555555555554444';
 const card = { number: APPROVED, holderName: 'Ada', expiryMonth: '12', expiryYear: '2030' };

@@ -6,17 +6,16 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { luhnNumber } from '../support/card-search.ts';
 import { canaryBody, findings, HOLDER } from '../support/personal-canaries.ts';
 import { requestsAt } from '../support/service-client.ts';
 import { NODE, ROOT, runCliProcess } from '../support/service-processes.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
-const { path: folder, remove } = temporaryFolder();
-afterAll(remove);
+const folder = folderOfTests();
 
 const PAYMENTS = '/api/v1/payments';
 const SCOPES = 'payments:read payments:write ops:erase';

@@ -1,7 +1,7 @@
 /** gaps §14: a token of the provider's in place of the card number. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { providerHere } from '../support/provider-here.ts';
@@ -13,16 +13,16 @@ import {
   openInProcess,
   PAYMENTS,
   payment,
+  serviceOfTests,
   storedTexts,
 } from '../support/service-in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
-const service = await openInProcess();
+const service = await serviceOfTests();
 afterEach(() => {
   service.faults.respondsToLookUps = true;
 });
-afterAll(() => service[Symbol.asyncDispose]());
 
 const byToken = (card: object = {}, fields: object = {}) =>
   payment({

@@ -3,7 +3,7 @@
  * the provider is definite, over restarts too; a contradiction is noted, listed, logged and counted,
  * and bars no command (M5, M6).
  */
-import { afterAll, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { shareOf } from '../support/long-run-share.ts';
 import {
   type Asking,
@@ -15,18 +15,17 @@ import {
 import {
   type CommandProcess,
   openTwoCommandProcesses,
+  processesOfTests,
   typesOf,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
 const OFTEN = { RECOVERY_DELAYS_MS: Array(100).fill(20).join() };
-const processes = await openTwoCommandProcesses(OFTEN);
+const processes = await processesOfTests(OFTEN);
 const tokenOf = (sub: string) =>
   signToken({ merchant_id: '*', sub, scope: 'ops:admin ops:resolve' });
 const jane = { token: await tokenOf('jane') };
 const john = { token: await tokenOf('john') };
-beforeEach(() => processes.calm());
-afterAll(() => processes[Symbol.asyncDispose]());
 
 const say = (id: string, outcome: string, asking: Asking, at = processes.a) =>
   at.ask(

@@ -1,5 +1,5 @@
 /** POST /api/v1/payments: every row of the interface's error table, and every test card. */
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { CARD_KEPT } from '../support/payment-events.ts';
 import {
   APPROVED,
@@ -12,12 +12,12 @@ import {
   PAYMENTS,
   payment,
   rememberToken,
+  serviceOfTests,
   token,
 } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
-const service = await openInProcess({ MAX_AMOUNT: '500000' });
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await serviceOfTests({ MAX_AMOUNT: '500000' });
 
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 

@@ -1,5 +1,5 @@
 /** gaps §8 over several processes: a repeat is recognised whichever process gets it. */
-import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { RecordedEvent } from '../../shared/event-store/port.ts';
 import { createIdentities, createIdsUnder } from '../../shared/http/idempotency.ts';
 import { streamOf } from '../../shared/payment/events.ts';
@@ -11,14 +11,12 @@ import {
   NO_RETRIES,
   SECRET,
 } from '../support/service-in-process.ts';
-import { kindsOf, openTwoCommandProcesses } from '../support/two-command-processes.ts';
+import { kindsOf, processesOfTests } from '../support/two-command-processes.ts';
 
 let keys = 0;
 const newKey = (): string => `key-${++keys}`;
 
-const processes = await openTwoCommandProcesses(NO_RETRIES);
-afterEach(() => processes.calm());
-afterAll(() => processes[Symbol.asyncDispose]());
+const processes = await processesOfTests(NO_RETRIES);
 
 describe('gaps §8: a repeat under a key, in another process', () => {
   test('a create that another process carries out under the key is waited for and replayed', async () => {

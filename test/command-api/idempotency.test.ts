@@ -1,5 +1,5 @@
 /** gaps §8 as a merchant sees it: a repeat under a key is never a second charge. */
-import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { ROUTES } from '../../shared/http/route-table.ts';
 import {
   APPROVED,
@@ -11,6 +11,7 @@ import {
   NO_RETRIES,
   openInProcess,
   PAYMENTS,
+  serviceOfTests,
   token,
 } from '../support/service-in-process.ts';
 import { HASTY } from '../support/time-bounds.ts';
@@ -19,11 +20,10 @@ import { until } from '../support/until.ts';
 let keys = 0;
 const newKey = (): string => `key-${++keys}`;
 
-const service = await openInProcess(NO_RETRIES);
+const service = await serviceOfTests(NO_RETRIES);
 afterEach(() => {
   service.faults.respondsToLookUps = true;
 });
-afterAll(() => service[Symbol.asyncDispose]());
 
 const CHANGES = ['capture', 'void', 'refund'] as const;
 const suited = async (change: string): Promise<string> =>

@@ -1,5 +1,5 @@
 /** gaps §7 over several processes: a call in flight elsewhere is waited for, and looked up only once it must have ended. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { expectError, idOf, locatedId, NO_RETRIES } from '../support/service-in-process.ts';
 import { HASTY } from '../support/time-bounds.ts';
 import {
@@ -7,24 +7,18 @@ import {
   IN_FLIGHT_MS,
   kindsOf,
   openTwoCommandProcesses,
-  type TwoCommandProcesses,
+  processesOfTests,
   typesOf,
   warmUp,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
-let processes: TwoCommandProcesses;
+const processes = await processesOfTests(NO_RETRIES);
 
 const loaded = async (id: string) => ({
   events: await processes.events(id),
   state: await processes.state(id),
 });
-
-beforeAll(async () => {
-  processes = await openTwoCommandProcesses(NO_RETRIES);
-});
-afterEach(() => processes.calm());
-afterAll(() => processes[Symbol.asyncDispose]());
 
 describe('gaps §7: a call in flight in another process is not unresolved', () => {
   test('a command waits for the call in flight, looks nothing up, and is decided by its outcome', async () => {

@@ -1,11 +1,10 @@
 /** gaps §15: what the provider says of a payment later, as the simulator's cards cause it. */
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
-import { expectError, idOf, openInProcess } from '../support/service-in-process.ts';
+import { expectError, idOf, serviceOfTests } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
-const service = await openInProcess();
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await serviceOfTests();
 
 const cardThat = (behaviour: string): string => {
   const card = TEST_CARDS.find((one) => one.behaviour === behaviour);

@@ -1,15 +1,14 @@
 /** A merchant's own names and values at a payment (gaps §22). */
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import {
   APPROVED,
   idOf,
   NO_RETRIES,
-  openInProcess,
   PAYMENTS,
+  serviceOfTests,
 } from '../support/service-in-process.ts';
 
-const service = await openInProcess(NO_RETRIES);
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await serviceOfTests(NO_RETRIES);
 
 const namesOf = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, n) => [`name-${n}`, 'x']));

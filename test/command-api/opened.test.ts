@@ -2,20 +2,18 @@
  * A provider that opens something before it moves money (ADR-0200): what it opened is durable before
  * the money moves, and its absence proves that none did, at the revision at which it was judged.
  */
-import { afterAll, afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { startSweep } from '../../command-api/recovery/sweep.ts';
 import { opening } from '../support/opening-provider.ts';
 import { idOf, locatedId } from '../support/service-in-process.ts';
 import {
   type CommandProcess,
-  openTwoCommandProcesses,
   PAST_FLIGHT_MS,
+  processesOfTests,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
-const processes = await openTwoCommandProcesses({ RECOVERY_DELAYS_MS: '600000' }, opening);
-afterEach(() => processes.calm());
-afterAll(() => processes[Symbol.asyncDispose]());
+const processes = await processesOfTests({ RECOVERY_DELAYS_MS: '600000' }, opening);
 
 const typesOf = async (id: string): Promise<string[]> =>
   (await processes.events(id)).map(({ event }) => event.type);

@@ -1,5 +1,5 @@
 /** gaps §6, §7: what a process remembers of a payment may be older than the event log; and appends whose response is lost, that conflict, or that outlast the request budget. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { expectError, idOf, locatedId, NO_RETRIES } from '../support/service-in-process.ts';
 import { HASTY } from '../support/time-bounds.ts';
 import {
@@ -8,6 +8,7 @@ import {
   kindsOf,
   openTwoCommandProcesses,
   PAST_FLIGHT_MS,
+  processesOfTests,
   typesOf,
   warmUp,
 } from '../support/two-command-processes.ts';
@@ -16,9 +17,7 @@ import { until } from '../support/until.ts';
 /** More payments than a process keeps in memory, which are 128 (command-api/compose.ts). */
 const SEEN = 200;
 
-const processes = await openTwoCommandProcesses(NO_RETRIES);
-afterEach(() => processes.calm());
-afterAll(() => processes[Symbol.asyncDispose]());
+const processes = await processesOfTests(NO_RETRIES);
 
 describe('gaps §6: what a process last saw of a payment may be old', () => {
   test('a payment that another process has just created is found', async () => {

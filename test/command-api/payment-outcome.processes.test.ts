@@ -3,7 +3,7 @@
  * said where nothing was stored or sent, or nothing was carried out for sure; under a key of every request
  * that had it, for a merchant who is told so gives the order up.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { StoreUnavailable, StreamNotWhole } from '../../shared/event-store/errors.ts';
 import {
   type CommandResponse,
@@ -19,8 +19,7 @@ import {
 import {
   authorizedAt,
   type CommandProcess,
-  openTwoCommandProcesses,
-  type TwoCommandProcesses,
+  processesOfTests,
   warmUp,
 } from '../support/two-command-processes.ts';
 
@@ -37,19 +36,14 @@ const UNKNOWN = 'UNKNOWN';
 
 const BUDGET = { REQUEST_BUDGET_MS: '1000', PROVIDER_TIMEOUT_MS: '1000' };
 
-let processes: TwoCommandProcesses;
-beforeAll(async () => {
-  processes = await openTwoCommandProcesses({ ...NO_RETRIES, ...BUDGET });
-  await warmUp(processes.a, processes.b);
-});
+const processes = await processesOfTests({ ...NO_RETRIES, ...BUDGET });
+await warmUp(processes.a, processes.b);
 afterEach(() => {
   const { a } = processes;
-  processes.calm();
   a.faults.forget();
   a.faults.away = false;
   a.app.lifecycle.refusing = false;
 });
-afterAll(() => processes[Symbol.asyncDispose]());
 
 const CARD = { token: 'tok_visa', holderName: 'Jane Doe' };
 const byToken = (fields: object = {}) =>

@@ -1,16 +1,14 @@
 /** Faults, races: 64 commands at once on one payment, from two processes. */
-import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { type CommandResponse, idOf, NO_RETRIES } from '../support/service-in-process.ts';
 import {
   authorizedAt,
   type CommandProcess,
   kindsOf,
-  openTwoCommandProcesses,
+  processesOfTests,
 } from '../support/two-command-processes.ts';
 
-const processes = await openTwoCommandProcesses(NO_RETRIES);
-afterEach(() => processes.calm());
-afterAll(() => processes[Symbol.asyncDispose]());
+const processes = await processesOfTests(NO_RETRIES);
 
 /** Sends 64 commands at once, every other one from the other process. */
 const race = (send: (at: CommandProcess, n: number) => Promise<CommandResponse>) =>

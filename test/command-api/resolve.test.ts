@@ -2,7 +2,7 @@
  * gaps §16: what is unresolved is listed, and two persons resolve with evidence what the provider
  * does not answer for; where it does answer, its answer is recorded instead, also afterwards.
  */
-import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { JWTPayload } from 'jose';
 import { AT_WORK } from '../../providers/port.ts';
 import {
@@ -16,8 +16,8 @@ import {
 } from '../support/service-in-process.ts';
 import {
   type CommandProcess,
-  openTwoCommandProcesses,
   PAST_FLIGHT_MS,
+  processesOfTests,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
@@ -27,13 +27,11 @@ const resolver = async (sub: string, merchant = '*'): Promise<Asking> => ({
   token: await signToken({ merchant_id: merchant, sub, scope: 'ops:resolve' }),
 });
 
-const processes = await openTwoCommandProcesses(NO_RETRIES);
+const processes = await processesOfTests(NO_RETRIES);
 const ops = { token: await opsToken('m_test') };
 const all = { token: await opsToken('*') };
 const jane = await resolver('jane');
 const john = await resolver('john');
-beforeEach(() => processes.calm());
-afterAll(() => processes[Symbol.asyncDispose]());
 
 /** Sends a command whose outcome gets lost, and whose look-ups get no answer; gives its payment. */
 const leaveUnresolved = async (

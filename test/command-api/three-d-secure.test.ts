@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { httpServer } from '../support/faulty-server.ts';
 import {
@@ -11,6 +11,7 @@ import {
   openInProcess,
   PAYMENTS,
   payment,
+  serviceOfTests,
   storedTexts,
 } from '../support/service-in-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -24,8 +25,7 @@ const KEPT = {
 };
 const GIVEN = { ...KEPT, cryptogram: CRYPTOGRAM };
 
-const service = await openInProcess();
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await serviceOfTests();
 
 const BY_NUMBER = {
   number: '4242424242424242',

@@ -1,5 +1,5 @@
 /** gaps §8: a merchant set to unique references, within one process and over several. */
-import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
 import type { NewEvent } from '../../shared/event-store/port.ts';
 import { createIdentities } from '../../shared/http/idempotency.ts';
@@ -18,8 +18,8 @@ import {
 import { HASTY } from '../support/time-bounds.ts';
 import {
   type CommandProcess,
-  openTwoCommandProcesses,
   PAST_FLIGHT_MS,
+  processesOfTests,
 } from '../support/two-command-processes.ts';
 import { until } from '../support/until.ts';
 
@@ -28,9 +28,7 @@ const UNIQUE = { ...NO_RETRIES, MERCHANT_REFERENCE: 'unique' };
 let references = 0;
 const newReference = (): string => `order-${++references}`;
 
-const processes = await openTwoCommandProcesses(UNIQUE);
-afterEach(() => processes.calm());
-afterAll(() => processes[Symbol.asyncDispose]());
+const processes = await processesOfTests(UNIQUE);
 
 const expectTaken = (response: CommandResponse, id: string): void =>
   expectError(response, 422, 'BUSINESS_RULE_VIOLATION', [

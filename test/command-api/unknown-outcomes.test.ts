@@ -1,5 +1,5 @@
 /** gaps §7 as a merchant sees it: no outcome is guessed, and nothing is charged twice. */
-import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import {
   type CommandResponse,
   expectError,
@@ -9,15 +9,15 @@ import {
   NO_RETRIES,
   openInProcess,
   PAYMENTS,
+  serviceOfTests,
 } from '../support/service-in-process.ts';
 import { HASTY } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 
-const service = await openInProcess(NO_RETRIES);
+const service = await serviceOfTests(NO_RETRIES);
 afterEach(() => {
   service.faults.respondsToLookUps = true;
 });
-afterAll(() => service[Symbol.asyncDispose]());
 
 const CHANGES = ['capture', 'void', 'refund'] as const;
 

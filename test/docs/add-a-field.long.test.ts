@@ -5,15 +5,15 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { beforeAll, expect, test } from '@jest/globals';
+import { folderOfTests } from '../support/temporary-folder.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const PAGE = readFileSync(join(ROOT, 'docs/how-to/add-a-field-to-an-event.md'), 'utf8');
 const FROZEN = 'test/payment/stored-events/PaymentCreated.v2.json';
 
-const folder = temporaryFolder();
-const at = (file: string): string => join(folder.path, 'project', file);
+const folder = folderOfTests();
+const at = (file: string): string => join(folder, 'project', file);
 const textOf = (file: string): string => readFileSync(at(file), 'utf8');
 
 /** A line after the one that stands there; the page has to name the file. */
@@ -50,7 +50,6 @@ beforeAll(() => {
     cpSync(join(ROOT, file), at(file));
   execFileSync('cp', ['-al', join(ROOT, 'node_modules'), at('node_modules')]);
 });
-afterAll(() => folder.remove());
 
 test('every step of the page can be done, and what has to pass passes', () => {
   const line = / {2}descriptor: .*\n/.exec(textOf('shared/payment/fields.ts'))?.[0] ?? '';

@@ -3,34 +3,25 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { createPublicKey, generateKeyPairSync, type KeyObject, verify } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { makeRotation, makeSeal, publicKeyOf, signHead } from '../../audit/seals/seals.ts';
 import { runCli } from '../support/cli.ts';
-import { type InProcess, openInProcess, SECRET } from '../support/service-in-process.ts';
+import { SECRET, serviceOfTests } from '../support/service-in-process.ts';
 import { ROOT } from '../support/service-processes.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 
 const EXAMPLE = 'examples/verify_export.py';
 const page = readFileSync(join(ROOT, 'docs/signed-texts.md'), 'utf8');
 
-let service: InProcess;
-let env: Record<string, string>;
-const folder = temporaryFolder();
-const key = join(folder.path, 'sealing-key.public.pem');
+const folder = folderOfTests();
+const service = await serviceOfTests();
+await service.create({ captureNow: true });
+await service.create({ merchantReference: 'Zoë "Ünal" \\ 李' });
+const url = await service.listen();
+const env = { PAYMENTS_URL: url, JWT_SECRET: SECRET, DATA_DIR: service.dataDir };
 const cli = (...args: string[]) => runCli(args, env);
-
-beforeAll(async () => {
-  service = await openInProcess();
-  await service.create({ captureNow: true });
-  await service.create({ merchantReference: 'Zoë "Ünal" \\ 李' });
-  const url = await service.listen();
-  env = { PAYMENTS_URL: url, JWT_SECRET: SECRET, DATA_DIR: service.dataDir };
-  writeFileSync(key, (await cli('keys', 'show')).stdout);
-});
-afterAll(async () => {
-  await service?.[Symbol.asyncDispose]();
-  folder.remove();
-});
+const key = join(folder, 'sealing-key.public.pem');
+writeFileSync(key, (await cli('keys', 'show')).stdout);
 
 const OPENSSL_3 = /^OpenSSL [3-9]/;
 const canRun =
@@ -40,7 +31,7 @@ const canRun =
 const whereItRuns = canRun ? test : test.skip;
 
 const exported = async (name: string, ...args: string[]): Promise<string> => {
-  const out = join(folder.path, name);
+  const out = join(folder, name);
   expect((await cli('export', '--out', out, '--force', ...args)).code).toBe(0);
   return out;
 };
@@ -121,7 +112,7 @@ describe('the example of at most 80 lines', () => {
       const out = await exported('key.jsonl');
       const { signature } = JSON.parse(readFileSync(`${out}.manifest.json`, 'utf8'));
       const [, commands = ''] = /^X=\S+\n(printf .*)\nopenssl/m.exec(page) ?? [];
-      const made = join(folder.path, 'made');
+      const made = join(folder, 'made');
       for (const [x, said] of [
         [signature.publicKey, INTACT],
         ['uhD52RXojehkUWdBBJFFSGtpMqrKYeaa9nqHJFejvXs', broken('manifest: ')],

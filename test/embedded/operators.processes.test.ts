@@ -1,42 +1,27 @@
 /** The commands of an operator, run against a started service (docs/operations.md). */
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { VERSION } from '../../shared/runtime/version.ts';
 import { expectError, expectOutput, runCli } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
-import {
-  payment,
-  SECRET,
-  type StartedInProcess,
-  startInProcess,
-} from '../support/service-in-process.ts';
+import { payment, SECRET, startInProcess } from '../support/service-in-process.ts';
 import { stripeDouble } from '../support/stripe-double/server.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const PASSWORD = 'a-password-that-must-not-be-seen--';
 
-const { path: folder, remove } = temporaryFolder();
-let env: Record<string, string>;
-let service: StartedInProcess;
+// It ends before its folder does.
+afterAll(() => service[Symbol.asyncDispose]());
+const folder = folderOfTests();
+const dataDir = join(folder, 'data');
+const PORT = String(await freePort());
+const env = { DATA_DIR: dataDir, PORT, JWT_SECRET: SECRET, LOG_LEVEL: 'warn' };
+const service = await startInProcess({ dataDir, env });
+for (let n = 0; n < 3; n += 1) await service.post('/api/v1/payments', payment());
 const cli = (args: readonly string[], more: Record<string, string> = {}) =>
   runCli(args, { ...env, ...more });
-
-beforeAll(async () => {
-  env = {
-    DATA_DIR: join(folder, 'data'),
-    PORT: String(await freePort()),
-    JWT_SECRET: SECRET,
-    LOG_LEVEL: 'warn',
-  };
-  service = await startInProcess({ dataDir: join(folder, 'data'), env });
-  for (let n = 0; n < 3; n += 1) await service.post('/api/v1/payments', payment());
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  remove();
-});
 
 test('payments projections: status shows how far the read models are, rebuild fills them again', async () => {
   const [unconfirmed, rebuilt] = await Promise.all([

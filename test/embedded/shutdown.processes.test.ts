@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import payment from '../../examples/payment.json' with { type: 'json' };
 import { httpServer } from '../support/faulty-server.ts';
 import { openPaymentsIn } from '../support/ledger-and-log.ts';
@@ -12,7 +12,7 @@ import { shareOf, testOfLongRun } from '../support/long-run-share.ts';
 import { rawClient } from '../support/raw-client.ts';
 import { startInProcess } from '../support/service-in-process.ts';
 import { spawnService, startService } from '../support/service-processes.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 import { AWAITED_MS, STOP_MS_MAX } from '../support/time-bounds.ts';
 import { until, within } from '../support/until.ts';
 
@@ -24,8 +24,7 @@ const slow = {
   paymentMethod: { type: 'CARD', card: { ...card, number: '4000000000004269' } },
 };
 
-const { path: folder, remove } = temporaryFolder();
-afterAll(remove);
+const folder = folderOfTests();
 
 /** Their lines fill the pipe of the log, and what Node reads of it by itself. */
 const LOGGED = 1_500;

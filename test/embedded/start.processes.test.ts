@@ -28,11 +28,10 @@ import { DataFolderRefused } from '../../shared/runtime/private-files.ts';
 import { testOfLongRun } from '../support/long-run-share.ts';
 import { expectOneLine, rejection } from '../support/refused-start.ts';
 import { type Service, startService } from '../support/service-processes.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
-const { path: folder, remove } = temporaryFolder();
-afterAll(remove);
+const folder = folderOfTests();
 
 const refusedBy = (act: () => void, dataDir: string): unknown => {
   try {

@@ -8,11 +8,11 @@ import {
   NO_RETRIES,
   openInProcess,
   rememberToken,
+  serviceOfTests,
 } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
-const service = await openInProcess(NO_RETRIES);
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await serviceOfTests(NO_RETRIES);
 
 describe('gaps §1: what every response has, and never has', () => {
   test('every response has no-store and a Request-Id of its own, none names its server', async () => {

@@ -1,19 +1,18 @@
 /** One merchant cannot take the places of the others, whatever it does with its requests (A5, gaps §11). */
-import { afterAll, afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { type RawClient, rawClient } from '../support/raw-client.ts';
-import { expectError, openInProcess, PAYMENTS, token } from '../support/service-in-process.ts';
+import { expectError, PAYMENTS, serviceOfTests, token } from '../support/service-in-process.ts';
 import { until } from '../support/until.ts';
 
 /** One merchant has half of it. */
 const MAX_IN_FLIGHT = 160;
 
-const service = await openInProcess({ MAX_IN_FLIGHT: String(MAX_IN_FLIGHT) });
+const service = await serviceOfTests({ MAX_IN_FLIGHT: String(MAX_IN_FLIGHT) });
 const port = Number(new URL(await service.listen()).port);
 afterEach(() => {
   for (const { socket } of clients) socket.destroy();
   clients = [];
 });
-afterAll(() => service[Symbol.asyncDispose]());
 
 let clients: RawClient[] = [];
 /** Creates whose bodies never come whole. */

@@ -1,14 +1,14 @@
 /** What docker-compose.yml promises to the operators of an installation (docs/containers.md). */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { engineServices } from '../../scripts/compose-engines.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import type { Mode } from '../../shared/runtime/settings/table.ts';
 import { ROOT } from '../support/service-processes.ts';
 import { settingsPage } from '../support/settings-page.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 
 type Service = {
   image: string;
@@ -43,8 +43,7 @@ const service = (name: string): Service => {
   return found;
 };
 
-const { path: folder, remove } = temporaryFolder();
-afterAll(remove);
+const folder = folderOfTests();
 
 const OURS: Record<string, Mode> = {
   'command-api': 'command-api',

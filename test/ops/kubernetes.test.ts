@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from '
 import { basename, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { parse, parseAllDocuments } from 'yaml';
 import { newSealingKey } from '../../audit/seals/key.ts';
@@ -12,7 +12,7 @@ import { loadConfig } from '../../shared/runtime/load-config.ts';
 import type { Mode } from '../../shared/runtime/settings/table.ts';
 import { projectFiles, textOf } from '../support/project-files.ts';
 import { ROOT } from '../support/service-processes.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 
 const FOLDER = join(ROOT, 'ops/kubernetes');
 const read = (name: string): string => readFileSync(join(FOLDER, name), 'utf8');
@@ -127,12 +127,11 @@ const VALUES: Record<string, string> = {
   'sealing-key.pem': newSealingKey(),
 };
 
-const folder = temporaryFolder();
-afterAll(() => folder.remove());
+const folder = folderOfTests();
 
 /** The files that a process has mounted, of the secrets that its pod names. */
 const mounted = (name: string, secrets: readonly string[]): string => {
-  const path = join(folder.path, name);
+  const path = join(folder, name);
   mkdirSync(path);
   for (const key of secrets.flatMap((secret) => secretsOfPage.get(secret) ?? [])) {
     writeFileSync(join(path, key), VALUES[key] ?? 's'.repeat(64));

@@ -2,7 +2,7 @@
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Projector, startProjector } from '../../projector/compose.ts';
 import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore } from '../../shared/event-store/port.ts';
@@ -16,7 +16,7 @@ import { type MemoryEventStore, memoryEventStore } from '../support/memory-event
 import { newEvent, timeOf, wholeLife } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS, readModelsIn } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfEachTest, folderOfTests } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const PAGE_BYTES = 4096;
@@ -27,8 +27,8 @@ const ids = Array.from({ length: PAYMENTS }, (_, n) => `pay_${String(n).padStart
 const OF_MERCHANT = { merchantId: 'm_1' };
 const NAME = 'read-models.sqlite';
 
-const whole = temporaryFolder();
-let folder: ReturnType<typeof temporaryFolder>;
+const whole = folderOfTests();
+const folder = folderOfEachTest();
 let file: string;
 let store: MemoryEventStore;
 let readModels: ReadModels;
@@ -55,20 +55,17 @@ beforeAll(async () => {
     const recorded = events.map((event, at) => newEvent(event, timeOf(at)));
     await store.append(streamOf(id), 'none', recorded);
   }
-  await start(whole.path);
+  await start(whole);
   await stop();
 });
-afterAll(() => whole.remove());
 /** Whole read models whose process has stopped. */
 beforeEach(() => {
   errors = [];
-  folder = temporaryFolder();
   file = join(folder.path, NAME);
-  copyFileSync(join(whole.path, NAME), file);
+  copyFileSync(join(whole, NAME), file);
 });
 afterEach(async () => {
   await stop();
-  folder.remove();
 });
 
 const inFile = (change: (bytes: Buffer) => void): void => {

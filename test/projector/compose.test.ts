@@ -17,21 +17,20 @@ import { type MemoryEventStore, memoryEventStore } from '../support/memory-event
 import { timeOf, wholeLife } from '../support/payment-events.ts';
 import { readModelsAt, readModelsIn } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfEachTest } from '../support/temporary-folder.ts';
 import { HANGS_MS } from '../support/time-bounds.ts';
 import { until } from '../support/until.ts';
 
 const LIFE = wholeLife('pay_1').length;
 
 describe('the projector', () => {
-  let folder: ReturnType<typeof temporaryFolder>;
+  const folder = folderOfEachTest();
   let file: string;
   let store: MemoryEventStore;
   let readModels: ReadModels;
   let projector: Projector | undefined;
 
   beforeEach(() => {
-    folder = temporaryFolder();
     file = join(folder.path, 'read models.db');
     store = memoryEventStore({ batchMax: 10 });
     readModels = readModelsAt(file);
@@ -40,7 +39,6 @@ describe('the projector', () => {
     await projector?.stop();
     projector = undefined;
     await readModels.close();
-    folder.remove();
   });
 
   const start = async (more: Partial<ProjectorOptions> = {}): Promise<Projector> => {

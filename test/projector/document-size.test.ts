@@ -12,19 +12,15 @@ import { memoryEventStore } from '../support/memory-event-store.ts';
 import { appendPayment, placed, wholeLife } from '../support/payment-events.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfEachTest } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = folderOfEachTest();
 let readModels: ReadModels;
 beforeEach(() => {
-  folder = temporaryFolder();
   readModels = readModelsIn(folder.path);
 });
-afterEach(async () => {
-  await readModels.close();
-  folder.remove();
-});
+afterEach(() => readModels.close());
 
 /** The real read models, which take no document of more than so many bytes. */
 const takingAtMost = (bytesMax: number): ReadModels => ({

@@ -15,7 +15,7 @@ import { appendLife } from '../support/many-payments.ts';
 import { wholeLife } from '../support/payment-events.ts';
 import { readModelsIn } from '../support/read-models-here.ts';
 import { silent } from '../support/silent-log.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfEachTest } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const LOST = 'pay_lost';
@@ -29,7 +29,7 @@ const WAYS = {
   'a truncation': (standIn: StandIn) => standIn.truncate(STREAM, 2),
 };
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = folderOfEachTest();
 let standIn: StandIn;
 let store: EventStoreDb;
 let readModels: ReadModels;
@@ -57,7 +57,6 @@ const stop = async (): Promise<void> => {
 };
 
 beforeEach(async () => {
-  folder = temporaryFolder();
   errors = [];
   standIn = await startStandIn();
   store = await openEventStoreDb({ url: standIn.url, logger });
@@ -69,7 +68,6 @@ afterEach(async () => {
   await stop();
   await store.close();
   await standIn.close();
-  folder.remove();
 });
 
 describe.each(Object.entries(WAYS))('after %s', (_, remove) => {

@@ -4,7 +4,7 @@ import type { LedgerEntry, Provider } from '../../providers/port.ts';
 import type { Driver } from '../support/describe-driver.ts';
 import { type LoggedProvider, type References, withLog } from '../support/logged-provider.ts';
 import { authorize, followUp } from '../support/provider-operations.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfEachTest } from '../support/temporary-folder.ts';
 import { HANGS_MS } from '../support/time-bounds.ts';
 
 export type ProviderDriver = Driver & {
@@ -50,19 +50,15 @@ export const takeAll = async (
 
 /** Opens a provider over an empty ledger before each test of the group and hands it to `use`. */
 export const openBeforeEach = (driver: ProviderDriver, use: (opened: LoggedProvider) => void) => {
-  let folder: ReturnType<typeof temporaryFolder>;
+  const folder = folderOfEachTest();
   let provider: LoggedProvider;
   let references: References;
   beforeEach(async () => {
-    folder = temporaryFolder();
     references = new Map();
     provider = withLog(await driver.open(folder.path, HANGS_MS), references);
     use(provider);
   });
-  afterEach(async () => {
-    await provider.close();
-    folder.remove();
-  });
+  afterEach(() => provider.close());
   const authorized = async (number?: string, parts?: Parameters<typeof authorize>[1]) => {
     const operation = authorize(number, parts);
     expect(await provider.execute(operation)).toMatchObject(approved);

@@ -5,26 +5,24 @@ import type { FastifyInstance } from 'fastify';
 import { simulatorServer } from '../../providers/simulator/server.ts';
 import { openSimulation, type Simulation } from '../../providers/simulator/simulation.ts';
 import { APPROVED_CARD } from '../support/provider-operations.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfEachTest } from '../support/temporary-folder.ts';
 import { LEDGER_FILE } from './opened.ts';
 
 const card = { number: APPROVED_CARD, holderName: 'J', expiryMonth: '12', expiryYear: '2030' };
 const sale = { kind: 'SALE', paymentId: 'pay_1', amount: 5, currency: 'USD', card };
 
 describe('provider.md: the simulator over HTTP', () => {
-  let folder: ReturnType<typeof temporaryFolder>;
+  const folder = folderOfEachTest();
   let simulation: Simulation;
   let app: FastifyInstance;
 
   beforeEach(() => {
-    folder = temporaryFolder();
     simulation = openSimulation(join(folder.path, LEDGER_FILE));
     app = simulatorServer({ simulation, token: 'secret' });
   });
   afterEach(async () => {
     await app.close();
     simulation.close();
-    folder.remove();
   });
 
   const call = async (method: 'GET' | 'PUT' | 'DELETE', url: string, payload?: unknown) => {

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import Fastify from 'fastify';
 import { registerConsole } from '../../console/routes.ts';
 import manifest from '../../package.json' with { type: 'json' };
@@ -20,6 +20,7 @@ import {
   type InProcess,
   openInProcess,
   PAYMENTS,
+  serviceOfTests,
   token,
 } from '../support/service-in-process.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -27,8 +28,7 @@ import { silentLog } from '../support/silent-log.ts';
 const page = (file: string): string =>
   readFileSync(join(import.meta.dirname, '../..', file), 'utf8');
 
-const service = await openInProcess();
-afterAll(() => service[Symbol.asyncDispose]());
+const service = await serviceOfTests();
 
 const open = (path: string): Promise<CommandResponse> =>
   service.ask('GET', path, undefined, { token: null });

@@ -1,7 +1,7 @@
 /** GET /api/v1/payments/{paymentId}: every row of the interface's error table. */
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { createBodies } from '../../personal-data/opener.ts';
 import { behindTheStream, getPayment } from '../../query-api/get-payment.ts';
 import { StoreUnavailable } from '../../shared/event-store/errors.ts';
@@ -15,8 +15,8 @@ import {
   expectError,
   expectResponseHeaders,
   idOf,
-  openInProcess,
   PAYMENTS,
+  serviceOfTests,
   timeless,
   token,
 } from '../support/service-in-process.ts';
@@ -24,9 +24,8 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const UNOPENED = { openText: openNothing, bodies: createBodies(openNothing) };
 
-const service = await openInProcess();
+const service = await serviceOfTests();
 const paymentId = idOf(await service.create());
-afterAll(() => service[Symbol.asyncDispose]());
 
 const NO_ID = ['paymentId is empty; the list is at /api/v1/payments, without a slash at its end'];
 const ID_FORM = ['paymentId must be 1 to 32 characters of A-Z, a-z, 0-9, _ and -'];

@@ -1,12 +1,12 @@
 /** `GET /api/v1/payments`, the addition to the contract (docs/interface.md, "List payments"). */
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { cursorOf, placeAfter } from '../../shared/http/cursor.ts';
 import { newPaymentId } from '../../shared/runtime/ids.ts';
 import {
   type CommandResponse,
   expectError,
-  openInProcess,
   PAYMENTS,
+  serviceOfTests,
   token,
 } from '../support/service-in-process.ts';
 
@@ -31,13 +31,12 @@ const newestFirst = (): string[] =>
     .sort((a, b) => (a.at === b.at ? (a.id < b.id ? 1 : -1) : a.at < b.at ? 1 : -1))
     .map(({ id }) => id);
 
-const service = await openInProcess();
+const service = await serviceOfTests();
 await service.create({ merchantReference: '4242' }, { token: await token('m_other') });
 for (let index = 0; index < 25; index += 1) {
   const fields = { captureNow: index % 5 === 0, merchantReference: `order-${index % 3}` };
   created.push(await service.create(fields));
 }
-afterAll(() => service[Symbol.asyncDispose]());
 
 describe('interface, list: a page', () => {
   test("holds the merchant's own payments alone, newest first, 20 without a limit", async () => {

@@ -1,13 +1,12 @@
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { fileDocument } from '../../shared/read-models/key-document.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 import { describeKeyDocument } from './describe-key-document.ts';
 
-const folder = temporaryFolder();
-afterAll(() => folder.remove());
-const fileOf = (name: string): string => join(folder.path, `${name}.json`);
+const folder = folderOfTests();
+const fileOf = (name: string): string => join(folder, `${name}.json`);
 
 describeKeyDocument({ name: 'file', open: (name) => fileDocument(fileOf(name)) });
 

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { foldReadModel } from '../../shared/payment/fold.ts';
 import type { PaymentReadModel } from '../../shared/payment/state.ts';
 import { WHOLE_FILE } from '../../shared/read-models/damage.ts';
@@ -18,7 +18,7 @@ import { ReadModelsLost, ReadModelsUnavailable } from '../../shared/read-models/
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { placed, wholeLife } from '../support/payment-events.ts';
 import { READ_MODEL_SECRETS, readModelsAt } from '../support/read-models-here.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfEachTest } from '../support/temporary-folder.ts';
 
 const whole = (paymentId: string): PaymentReadModel => {
   const readModel = foldReadModel(placed(wholeLife(paymentId)));
@@ -36,7 +36,7 @@ const fill = (readModels: ReadModels, count: number): Promise<void> =>
   );
 
 describe('the file of the read models', () => {
-  let folder: ReturnType<typeof temporaryFolder>;
+  const folder = folderOfEachTest();
   let file: string;
   const warn = jest.fn();
   const open = (): ReadModels => readModelsAt(file, { logger: { warn } });
@@ -56,10 +56,8 @@ describe('the file of the read models', () => {
 
   beforeEach(() => {
     warn.mockClear();
-    folder = temporaryFolder();
     file = join(folder.path, 'read models.db');
   });
-  afterEach(() => folder.remove());
 
   test('is readable by its owner alone, its log beside it too', async () => {
     const readModels = open();

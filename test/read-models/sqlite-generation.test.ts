@@ -18,7 +18,7 @@ import { openSqliteGeneration } from '../../shared/read-models/sqlite/read-model
 import { timesOf } from '../support/long-run-share.ts';
 import { readModelsAt } from '../support/read-models-here.ts';
 import { NODE, ROOT } from '../support/service-processes.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfEachTest } from '../support/temporary-folder.ts';
 import { change, readModelAt } from './opened.ts';
 
 const checksumOf = (readModels: Iterable<Parameters<typeof rowOf>[0]>): ReadModelsChecksum => {
@@ -27,19 +27,15 @@ const checksumOf = (readModels: Iterable<Parameters<typeof rowOf>[0]>): ReadMode
   return checksum.result();
 };
 
-let folder: ReturnType<typeof temporaryFolder>;
+const folder = folderOfEachTest();
 let file: string;
 let readModels: ReadModels;
 
 beforeEach(() => {
-  folder = temporaryFolder();
   file = join(folder.path, 'read models.db');
   readModels = readModelsAt(file);
 });
-afterEach(async () => {
-  await readModels.close();
-  folder.remove();
-});
+afterEach(() => readModels.close());
 
 describe('the checksum of read models in a SQLite file', () => {
   /** Writes a payment as another thread would, up to the next checkpoint. */

@@ -16,15 +16,14 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { newSealingKey } from '../../audit/seals/key.ts';
 import { expectError, runCli } from '../support/cli.ts';
 import { payment, SECRET, startInProcess } from '../support/service-in-process.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
-const { path: folder, remove } = temporaryFolder();
-afterAll(remove);
+const folder = folderOfTests();
 const dataDir = join(folder, 'data');
 const copy = join(folder, 'copy');
 const keyFile = join(folder, 'seal', 'sealing-key.pem');

@@ -1,13 +1,12 @@
 /** docs/settings.md: settings are read once, and every wrong one is named before the process ends. */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { Config } from '../../shared/runtime/config.ts';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 
-const { path: folder, remove } = temporaryFolder();
-afterAll(remove);
+const folder = folderOfTests();
 
 const fileWith = (name: string, text: string): string => {
   const file = join(folder, name);

@@ -1,7 +1,7 @@
 /** gaps §4: what the log and the metrics hold, and what they never hold. */
 import fs, { readFileSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import { type ErrorCode, reject } from '../../shared/http/errors.ts';
@@ -11,13 +11,12 @@ import { scrubCardNumbers } from '../../shared/runtime/card-numbers.ts';
 import { createLogger, framesOf, type Log, logRequest } from '../../shared/runtime/log.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { propertyRuns } from '../support/property-runs.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 import { until } from '../support/until.ts';
 
 const NUMBER = '4242424242424242';
 
-const { path: folder, remove } = temporaryFolder();
-afterAll(remove);
+const folder = folderOfTests();
 
 let files = 0;
 /** What `write` makes the log write, as text and as parsed lines. */

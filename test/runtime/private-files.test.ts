@@ -1,21 +1,19 @@
 /** Files that only their owner may use: their modes, and what a crash may leave behind. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import {
   addPrivateFile,
   ensurePrivateFile,
   replacePrivateFile,
 } from '../../shared/runtime/private-files.ts';
+import { folderOfEachTest } from '../support/temporary-folder.ts';
 
-let folder: string;
+const folder = folderOfEachTest();
 let file: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'payments-private-'));
-  file = join(folder, 'secret');
+  file = join(folder.path, 'secret');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const read = () => readFileSync(file, 'utf8');
 const mode = () => statSync(file).mode & 0o777;
@@ -24,7 +22,7 @@ describe('private files', () => {
   test('a file is replaced, and the folder holds no other file afterwards', async () => {
     await replacePrivateFile(file, 'old');
     await replacePrivateFile(file, 'new');
-    expect([read(), mode(), readdirSync(folder)]).toEqual(['new', 0o600, ['secret']]);
+    expect([read(), mode(), readdirSync(folder.path)]).toEqual(['new', 0o600, ['secret']]);
   });
 
   test('a draft that a crash left behind gives the file neither its text nor its mode', async () => {
@@ -38,7 +36,7 @@ describe('private files', () => {
     const found = await Promise.all(texts.map((text) => addPrivateFile(file, text).then(read)));
     expect(new Set(found).size).toBe(1);
     expect(texts).toContain(found[0]);
-    expect([mode(), readdirSync(folder)]).toEqual([0o600, ['secret']]);
+    expect([mode(), readdirSync(folder.path)]).toEqual([0o600, ['secret']]);
   });
 
   test('a file for SQLite keeps its content, and others lose their rights to it', () => {
@@ -48,7 +46,7 @@ describe('private files', () => {
   });
 
   test('a missing folder is an error', async () => {
-    const missing = join(folder, 'missing', 'secret');
+    const missing = join(folder.path, 'missing', 'secret');
     await expect(replacePrivateFile(missing, 'text')).rejects.toThrow('ENOENT');
     await expect(addPrivateFile(missing, 'text')).rejects.toThrow('ENOENT');
   });

@@ -1,13 +1,12 @@
 /** docs/settings.md: each secret `X` can stand in the file that `X_FILE` names. */
 import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { loadConfig } from '../../shared/runtime/load-config.ts';
 import { SECRET_SETTINGS } from '../../shared/runtime/settings/table.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 
-const { path: folder, remove } = temporaryFolder();
-afterAll(remove);
+const folder = folderOfTests();
 
 const SECRET = 's'.repeat(32);
 const fileOf = (text: string | Uint8Array, mode = 0o600): string => {

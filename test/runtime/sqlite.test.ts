@@ -1,7 +1,7 @@
 /** The settings of each SQLite file: what is told to a merchant has to be on the disk. */
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import {
   openDeliveriesFile,
   openEventLog,
@@ -11,15 +11,11 @@ import {
   openReadModelsToRead,
   withoutSync,
 } from '../../shared/runtime/sqlite.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfEachTest } from '../support/temporary-folder.ts';
 
 const [NORMAL, FULL] = [1, 2];
 
-let folder: ReturnType<typeof temporaryFolder>;
-beforeEach(() => {
-  folder = temporaryFolder();
-});
-afterEach(() => folder.remove());
+const folder = folderOfEachTest();
 
 const setting = (db: DatabaseSync, name: string): unknown =>
   Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0];

@@ -2,13 +2,13 @@
  * One request is one trace, through HTTP, log, provider, read models, topic and webhook; what spans say
  * is a closed list; and a trace that a client sends decides nothing here but its id (ADR-0233).
  */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { InMemorySpanExporter, type ReadableSpan } from '@opentelemetry/sdk-trace';
 import type { Projection } from '../../projector/projection.ts';
 import { tracedProjection } from '../../projector/traces.ts';
 import type { LogEvent } from '../../shared/event-store/port.ts';
 import type { Log } from '../../shared/runtime/log.ts';
-import { openTraces, type Traces } from '../../shared/runtime/traces.ts';
+import { openTraces } from '../../shared/runtime/traces.ts';
 import {
   cleaned,
   parseTraceparent,
@@ -17,12 +17,12 @@ import {
 } from '../../shared/runtime/tracing.ts';
 import { tracedFeed } from '../../topics/traces.ts';
 import { memoryFeed } from '../support/memory-feed.ts';
-import { type Collector, startCollector } from '../support/otlp-collector.ts';
+import { startCollector } from '../support/otlp-collector.ts';
 import { created, newEvent } from '../support/payment-events.ts';
-import { APPROVED, type InProcess, openInProcess, token } from '../support/service-in-process.ts';
+import { APPROVED, openInProcess, token } from '../support/service-in-process.ts';
 import { silent } from '../support/silent-log.ts';
 import { until } from '../support/until.ts';
-import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
+import { startReceiver } from '../support/webhook-receiver.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';
@@ -30,45 +30,31 @@ const SENT = `00-${TRACE}-${SPAN}-01`;
 
 const lines: Record<string, unknown>[] = [];
 const note = (fields: object): void => void lines.push(fields as Record<string, unknown>);
-const log = {
-  ...silent,
-  debug: note,
-  info: note,
-  warn: note,
-  error: note,
-} as unknown as Log;
+const log = { ...silent, debug: note, info: note, warn: note, error: note } as unknown as Log;
 
 const exporter = new InMemorySpanExporter();
-let traces: Traces;
 /** Gets the spans of the deliverer, whose thread sends its own. */
-let collector: Collector;
-let service: InProcess;
-let receiver: WebhookReceiver;
-let paymentId: string;
-
-beforeAll(async () => {
-  collector = await startCollector();
-  const own = { endpoint: collector.url, serviceName: 'payments', ratio: 1 };
-  traces = await openTraces({ ...own, mode: 'embedded', log, exporter });
-  receiver = await startReceiver();
-  const settings = {
-    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-    OTEL_TRACES_SAMPLER_ARG: '1',
-    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
-  };
-  service = await openInProcess(settings, log);
-  await service.ask('POST', '/api/v1/webhook-endpoints', { url: receiver.url });
-  const headers = { traceparent: SENT, tracestate: `card=${APPROVED}`, baggage: 'name=Johanna' };
-  paymentId = (await service.create({}, { headers })).json.paymentId;
-  await until('the message is there', () => receiver.received.length > 0);
-  await until('its span has come', () => collector.spans.length > 0);
-  await traces.flush();
-});
+const collector = await startCollector();
+const all = { endpoint: collector.url, serviceName: 'payments', ratio: 1 };
+let traces = await openTraces({ ...all, mode: 'embedded', log, exporter });
+const receiver = await startReceiver();
+const settings = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+  OTEL_TRACES_SAMPLER_ARG: '1',
+  WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+};
+const service = await openInProcess(settings, log);
+await service.ask('POST', '/api/v1/webhook-endpoints', { url: receiver.url });
+const client = { traceparent: SENT, tracestate: `card=${APPROVED}`, baggage: 'name=Johanna' };
+const { paymentId } = (await service.create({}, { headers: client })).json;
+await until('the message is there', () => receiver.received.length > 0);
+await until('its span has come', () => collector.spans.length > 0);
+await traces.flush();
 afterAll(async () => {
-  await service?.[Symbol.asyncDispose]();
-  await receiver?.[Symbol.asyncDispose]();
-  await traces?.stop();
-  await collector?.[Symbol.asyncDispose]();
+  await service[Symbol.asyncDispose]();
+  await receiver[Symbol.asyncDispose]();
+  await traces.stop();
+  await collector[Symbol.asyncDispose]();
 });
 
 const ofTrace = (traceId = TRACE): ReadableSpan[] =>
@@ -126,12 +112,8 @@ describe('one payment that a client creates in a trace of its own', () => {
     expect(receiver.received[0]?.headers).not.toHaveProperty('tracestate');
     const admin = { token: await token('*', 'ops:admin') };
     for (const topic of ['events', 'state']) {
-      const { text } = await service.ask(
-        'GET',
-        `/ops/v1/topics/${topic}/messages`,
-        undefined,
-        admin,
-      );
+      const path = `/ops/v1/topics/${topic}/messages`;
+      const { text } = await service.ask('GET', path, undefined, admin);
       const messages = text.split('\n').filter((message) => message.includes(paymentId));
       expect(messages.map((message) => JSON.parse(message).traceparent)).toEqual([stored, stored]);
     }
@@ -188,12 +170,8 @@ describe('one payment that a client creates in a trace of its own', () => {
 test('the events of endpoints and of reading name the trace of their request too', async () => {
   const own = '7bf92f3577b34da6a3ce929d0e0e4737';
   const headers = { traceparent: `00-${own}-${SPAN}-01` };
-  const made = await service.ask(
-    'POST',
-    '/api/v1/webhook-endpoints',
-    { url: receiver.url },
-    { headers },
-  );
+  const endpoint = { url: receiver.url };
+  const made = await service.ask('POST', '/api/v1/webhook-endpoints', endpoint, { headers });
   const auditor = { token: await token('*', 'audit:read') };
   await service.ask('GET', `/audit/v1/payments/${paymentId}/events`, undefined, {
     ...auditor,
@@ -256,9 +234,8 @@ describe('a trace that a client sends', () => {
 
   test('does not decide what is kept: its flag is one of two conditions', async () => {
     await traces.stop();
-    const own = { endpoint: collector.url, serviceName: 'payments', ratio: 0 };
     const none = new InMemorySpanExporter();
-    traces = await openTraces({ ...own, mode: 'embedded', log, exporter: none });
+    traces = await openTraces({ ...all, ratio: 0, mode: 'embedded', log, exporter: none });
     await service.get(paymentId, { headers: { traceparent: SENT } });
     await traces.flush();
     expect(none.getFinishedSpans()).toEqual([]);

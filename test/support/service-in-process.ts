@@ -6,7 +6,7 @@
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect } from '@jest/globals';
+import { afterAll, expect } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { type JWTPayload, SignJWT } from 'jose';
 import { openService, type Wrappers } from '../../embedded/compose.ts';
@@ -210,6 +210,13 @@ export const openInProcess = async (
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
+};
+
+/** A service for all tests of a file, ended after them. */
+export const serviceOfTests = async (...options: Parameters<typeof openInProcess>) => {
+  const service = await openInProcess(...options);
+  afterAll(() => service[Symbol.asyncDispose]());
+  return service;
 };
 
 export type StartedInProcess = Awaited<ReturnType<typeof startInProcess>>;

@@ -5,6 +5,7 @@
  */
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { afterAll, afterEach } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
 import { type CommandSide, openCommandSide } from '../../command-api/compose.ts';
 import { createOpener } from '../../personal-data/opener.ts';
@@ -230,6 +231,14 @@ export const openTwoCommandProcesses = async (
       folder.remove();
     },
   };
+};
+
+/** Two processes for all tests of a file, calm after each of them and ended after the last. */
+export const processesOfTests = async (...options: Parameters<typeof openTwoCommandProcesses>) => {
+  const processes = await openTwoCommandProcesses(...options);
+  afterEach(() => processes.calm());
+  afterAll(() => processes[Symbol.asyncDispose]());
+  return processes;
 };
 
 /** What the provider carried out for a payment, oldest first: AUTHORIZE, CAPTURE and so on. */
