@@ -37,7 +37,7 @@ describe('a foreign stream on EventStoreDB', () => {
       expect(again).toMatch(
         /^acknowledged {2}payment-other@0 {2}position .* no event of this service {2}by ann@example\.com at .*: TICKET-17/m,
       );
-    expect(await at.gauge('payments_log_broken')).toBe(0);
+    expect(await at.service.metric('payments_log_broken')).toBe(0);
     const { json } = await at.ask('GET', '/audit/v1/verify');
     expect(json).toMatchObject({
       ok: true,

@@ -110,7 +110,7 @@ describe.each(shareOf(CASES, 1))('after $name', ({ settings, done, before, ofPay
     expect([code, stdout.includes('intact')]).toEqual([3, false]);
     expect(stderr + stdout).toContain(ofLog);
     expect(stderr + stdout).toContain(nameOfHit());
-    expect(await at.gauge('payments_log_broken')).toBe(1);
+    expect(await at.service.metric('payments_log_broken')).toBe(1);
     const { json } = await at.ask('GET', '/audit/v1/verify');
     expect(json).toMatchObject({ ok: false, finding: 'BROKEN' });
     const named = expect.arrayContaining([expect.objectContaining({ stream: nameOfHit() })]);
@@ -285,7 +285,10 @@ test('events of another prefix are passed over, and doctor says where it cannot 
 test('a removal is found by the scheduled verification', async () => {
   await using at = await openServerService({ VERIFY_INTERVAL_MS: '200' });
   AT_SERVER.softDelete(at);
-  await until('the log is broken', async () => (await at.gauge('payments_log_broken')) === 1);
+  await until(
+    'the log is broken',
+    async () => (await at.service.metric('payments_log_broken')) === 1,
+  );
   const { json } = await at.ask('GET', '/ops/v1/log');
   const broken = { stream: streamOf(at.hit), reason: DELETED };
   expect(json).toMatchObject({ verification: { broken } });

@@ -24,10 +24,7 @@ const createsDuring = async (seconds: number) => {
   return Promise.all(creates);
 };
 const charges = async () => (await service.ledger()).length;
-const refused = async (): Promise<number> => {
-  const { text } = await service.ask('GET', '/metrics', undefined, { token: null });
-  return Number(/^payments_slow_appends_total (\d+)$/m.exec(text)?.[1]);
-};
+const refused = () => service.metric('payments_slow_appends_total');
 
 test.each(shareOf([1.3, 3], 1))(
   'creates sent while the server stands still for %d s are 200, and charged once each',

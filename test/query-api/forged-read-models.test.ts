@@ -27,10 +27,7 @@ const FORGED = {
 type Merchant = keyof typeof FORGED;
 const MERCHANTS = Object.keys(FORGED) as Merchant[];
 
-const differencesOf = async (service: InProcess): Promise<number> => {
-  const { text } = await service.ask('GET', '/metrics');
-  return Number(/^payments_read_model_differences (\d+)$/m.exec(text)?.[1] ?? 0);
-};
+const differencesOf = (service: InProcess) => service.metric('payments_read_model_differences');
 
 describe('a forged row', () => {
   let service: InProcess;

@@ -28,11 +28,6 @@ const restoreAndAcknowledge = async (): Promise<void> => {
   expect((await acknowledge(service)).json).toMatchObject({ acknowledged: true });
 };
 
-const metric = async (name: string): Promise<string | undefined> => {
-  const { text } = await service.ask('GET', '/metrics');
-  return new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1];
-};
-
 describe('a service whose log was not put back', () => {
   beforeAll(async () => {
     service = await openInProcess();
@@ -102,7 +97,7 @@ describe('a service whose provider is ahead of its log', () => {
     service = await openInProcess();
     const id = idOf(await service.create());
     backUp(service);
-    expect(await metric('payments_provider_ahead')).toBe('0');
+    expect(await service.metric('payments_provider_ahead')).toBe(0);
     await service.change('capture', id);
     await service.create({ captureNow: true }, { key: 'k' });
     await putBack(service);
@@ -114,19 +109,13 @@ describe('a service whose provider is ahead of its log', () => {
     expect((await service.change('capture', 'pay_unknown')).status).toBe(404);
     expect(service.faults.calls).toHaveLength(calls);
     expect((await service.get(id)).json.status).toBe('AUTHORIZED');
-    expect(await providerHealth()).toMatchObject({
-      status: 200,
-      state: 'ahead of the log',
-      missingInLog: 2,
-    });
-    expect(await metric('payments_provider_ahead')).toBe('1');
+    const ahead = { state: 'ahead of the log', missingInLog: 2 };
+    expect(await providerHealth()).toMatchObject({ status: 200, ...ahead });
+    expect(await service.metric('payments_provider_ahead')).toBe(1);
 
-    expect((await acknowledge(service)).json).toEqual({
-      acknowledged: true,
-      operations: 2,
-      cursor: '3',
-    });
-    expect(await metric('payments_provider_ahead')).toBe('0');
+    const { json } = await acknowledge(service);
+    expect(json).toEqual({ acknowledged: true, operations: 2, cursor: '3' });
+    expect(await service.metric('payments_provider_ahead')).toBe(0);
     expect(await providerHealth()).toMatchObject({ status: 200, state: 'up' });
     expect((await service.create({ captureNow: true }, { key: 'k' })).status).toBe(200);
     expect((await acknowledge(service)).json).toEqual({ acknowledged: false, operations: 0 });
@@ -351,7 +340,7 @@ describe('a command under a key after a restore', () => {
           'the provider carried it out although it is recorded as never sent: an operator has to resolve it; do not send it again under another key',
         ]);
       expect(await listed()).toMatchObject([{ paymentId: id, state: 'CONTRADICTED' }]);
-      expect(await metric('payments_contradicted')).toBe('1');
+      expect(await service.metric('payments_contradicted')).toBe(1);
       await service.restart();
       await until('it is listed again', async () => (await listed()).length === 1);
       expect([await resolve(id, 'ann'), await resolve(id, 'ann')]).toEqual([202, 202]);
@@ -359,7 +348,7 @@ describe('a command under a key after a restore', () => {
       expect(await listed()).toEqual([]);
       expect((await sale()).status).toBe(200);
       expect(await approvals()).toEqual(['SALE 6543', 'SALE 6543']);
-      expect(await metric('payments_contradicted')).toBe('0');
+      expect(await service.metric('payments_contradicted')).toBe(0);
     });
 
     test('a reconciliation finds it as well', async () => {

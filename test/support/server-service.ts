@@ -69,10 +69,6 @@ export const openServerService = async (
     /** Resolves when so many payments are parked. */
     parked: (count: number) =>
       until(`${count} are parked`, async () => (await parkedNow()) === count),
-    gauge: async (name: string) => {
-      const { text } = await service.ask('GET', '/metrics', undefined, { token: null });
-      return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
-    },
     [Symbol.asyncDispose]: async () => {
       await service[Symbol.asyncDispose]();
       await standIn.close();

@@ -181,14 +181,19 @@ export const openInProcess = async (
       },
     );
   let service = await open();
-  const own = await token('m_test');
+  const requests = requestsTo(() => service.app, await token('m_test'));
 
   return {
     /** The data folder, whose files a test may write. */
     dataDir,
     faults,
     readModels,
-    ...requestsTo(() => service.app, own),
+    ...requests,
+    /** A figure of its metrics by name, and labels if it has any; NaN where it has none of that name. */
+    metric: async (name: string): Promise<number> => {
+      const { text } = await requests.ask('GET', '/metrics', undefined, { token: null });
+      return Number(text.split(`\n${name} `)[1]?.split('\n')[0]);
+    },
     /** What the provider carried out for a payment, or for all of them. */
     ledger: async (paymentId?: string): Promise<LedgerEntry[]> => {
       const { entries = [] } = (await provider?.ledger(null, 1000)) ?? {};
