@@ -262,11 +262,7 @@ describe('SEALED_HEAD_FILE', () => {
     ['a pipe', (at) => execFileSync('mkfifo', [at]), NOT_PLAIN],
     ['a device', () => '/dev/zero', NOT_PLAIN],
     ['a folder', (at) => mkdirSync(at), NOT_PLAIN],
-    [
-      "the key's own file",
-      () => keyFile,
-      /is the sealing key itself; name a plain file of its own/,
-    ],
+    ['the key itself', () => keyFile, /is the sealing key itself; name a plain file of its own/],
     ['the key under another name', (at) => linkSync(keyFile, at), /is the sealing key itself/],
     ['a link to the key', (at) => symlinkSync(keyFile, at), NOT_PLAIN],
     ['a link that leads nowhere', (at) => symlinkSync('nowhere', at), NOT_PLAIN],
@@ -316,10 +312,8 @@ test('a log that cannot be sealed says for how long events have waited, until it
   const full = async () => {
     throw new Error('full');
   };
-  const sealer = await open(
-    { eventsMax: 1 },
-    { store: { ...store, append: full }, logger: silent },
-  );
+  const taken = { store: { ...store, append: full }, logger: silent };
+  const sealer = await open({ eventsMax: 1 }, taken);
   expect((await sealer.overdue()).sealSeconds).toBeGreaterThan(0);
   await stop(sealer);
   await startAndStop();
@@ -401,11 +395,9 @@ describe('a new sealing key', () => {
     await rotateSealingKey(store, place());
     await add('pay_b');
     await startAndStop();
+    const sealed = { seals: 5, eventsAfter: 0 };
     for (const key of [old, second, ownPublicKey()])
-      expect(await verifyFrom(key)).toMatchObject({
-        ok: true,
-        sealed: { seals: 5, eventsAfter: 0 },
-      });
+      expect(await verifyFrom(key)).toMatchObject({ ok: true, sealed });
     expect(await verifyFrom(publicKeyOf(strange))).toMatchObject({
       finding: 'BROKEN',
       broken: {
@@ -421,10 +413,8 @@ describe('a new sealing key', () => {
     writeFileSync(keyFile, strange.export({ format: 'pem', type: 'pkcs8' }));
     await rotateSealingKey(store, place());
     await startAndStop();
-    expect(await verifyFrom(publicKeyOf(strange))).toMatchObject({
-      ok: true,
-      sealed: { seals: 1 },
-    });
+    const verified = await verifyFrom(publicKeyOf(strange));
+    expect(verified).toMatchObject({ ok: true, sealed: { seals: 1 } });
   });
 
   test('of another key than the trusted one is a break, and no start', async () => {

@@ -5,12 +5,10 @@ import { AWAITED_MS } from '../support/time-bounds.ts';
 
 const STREAM = '/audit/v1/events/stream';
 
-const tokenOf = (seconds: number): Promise<string> =>
-  signToken({
-    merchant_id: '*',
-    scope: 'audit:read',
-    exp: Math.floor(Date.now() / 1000) + seconds,
-  });
+const tokenOf = (seconds: number): Promise<string> => {
+  const exp = Math.floor(Date.now() / 1000) + seconds;
+  return signToken({ merchant_id: '*', scope: 'audit:read', exp });
+};
 
 /** The whole text of a stream by a token that is good for some seconds more. */
 const streamed = async (service: InProcess, headers: Record<string, string> = {}) => {

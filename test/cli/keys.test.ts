@@ -63,15 +63,9 @@ describe('verify and events --file --key', () => {
     const { publicKey } = generateKeyPairSync('ed25519');
     writeFileSync(strange, publicKey.export({ format: 'pem', type: 'spki' }));
     const refused = await cli('verify', '--file', out, '--key', strange);
-    expectError(
-      refused,
-      3,
-      /line 37, position 37 \(stream log-seals, .* it was sealed with another key/,
-    );
-    expect(await events(out, '--key', strange)).toMatchObject({
-      code: 3,
-      stderr: expect.stringContaining('it was sealed with another key'),
-    });
+    const place = /line 37, position 37 \(stream log-seals, .* it was sealed with another key/;
+    expectError(refused, 3, place);
+    expectError(await events(out, '--key', strange), 3, 'it was sealed with another key');
   });
 
   test('finds the events of a payment forged before a seal, every hash and the manifest right', async () => {
@@ -143,11 +137,7 @@ describe('payments keys', () => {
     const held = openDataFolder(log.folder);
     const refused = await cli('keys', 'rotate');
     held.release();
-    expectError(
-      refused,
-      1,
-      /^payments: \S+ is held by a running service, [^\n]+: stop it[^\n]+\n$/,
-    );
+    expectError(refused, 1, /^payments: \S+ is held by a running service, .+: stop it.+\n$/);
     expect(readFileSync(keyFile, 'utf8')).toBe(before);
     const rotated = await cli('keys', 'rotate');
     expectOutput(rotated, /^key \w{16} follows \w{16}\n$/);

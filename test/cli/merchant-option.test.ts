@@ -33,11 +33,7 @@ test.each([
 test.each([
   ['find, whose option is a filter', ['find', ...MERCHANT], env],
   ['export without the option', ['export', '--out', out], env],
-  [
-    'export with an empty PAYMENTS_TOKEN',
-    ['export', '--out', out, ...MERCHANT],
-    { PAYMENTS_TOKEN: ' ' },
-  ],
+  ['export with an empty token', ['export', '--out', out, ...MERCHANT], { PAYMENTS_TOKEN: ' ' }],
 ])('%s goes on to the service', async (_, args, given) => {
   expectError(await runCli(args, { ...env, DATA_DIR: folder, ...given }), 1, 'no service answers');
 });

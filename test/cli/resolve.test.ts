@@ -13,6 +13,9 @@ const PAYMENTS_URL = await processes.a.app.listen({ host: '127.0.0.1', port: 0 }
 const env = { PAYMENTS_URL, PAYMENTS_TOKEN: await tokenOf('jane') };
 const john = { PAYMENTS_URL, PAYMENTS_TOKEN: await tokenOf('john') };
 
+const EVIDENCE = ['--without-fence', '--evidence', 'letter of the provider'];
+const wordOn = (id: string) => ['resolve', id, '--outcome', 'declined', ...EVIDENCE];
+
 test('gaps §16: an unresolved payment is listed, resolved by two persons, and listed no longer', async () => {
   const { a } = processes;
   a.faults.respondsToLookUps = false;
@@ -31,8 +34,7 @@ test('gaps §16: an unresolved payment is listed, resolved by two persons, and l
   const asJson = await runCli(['unresolved', '--format', 'json'], env);
   expect(JSON.parse(asJson.stdout)).toMatchObject([{ paymentId: id, attempts: 1 }]);
 
-  const evidence = ['--without-fence', '--evidence', 'letter of the provider'];
-  const word = ['resolve', id, '--outcome', 'declined', ...evidence];
+  const word = wordOn(id);
   const requested = await runCli(word, env);
   expect(requested).toMatchObject({
     code: 0,
@@ -62,15 +64,7 @@ test('gaps §16: two persons end a contradiction, after which the provider is no
   a.faults.next('answer lost');
   const id = locatedId(await a.create());
   await until('a look-up has failed', () => a.side.unresolved.list()[0]?.attempts === 1);
-  const word = [
-    'resolve',
-    id,
-    '--outcome',
-    'declined',
-    '--without-fence',
-    '--evidence',
-    'a letter',
-  ];
+  const word = wordOn(id);
   await runCli(word, env);
   expect((await runCli(word, john)).stderr).toContain('The provider is asked again');
   // A process that starts asks at once.
@@ -98,9 +92,6 @@ test('an empty list of parked payments is exit code 0, a retry of a payment that
 });
 
 test('a wrong outcome and no evidence are wrong usage: exit code 2', async () => {
-  expectError(
-    await runCli(['resolve', 'pay_1', '--outcome', 'maybe'], env),
-    2,
-    'approved, declined',
-  );
+  const maybe = await runCli(['resolve', 'pay_1', '--outcome', 'maybe'], env);
+  expectError(maybe, 2, 'approved, declined');
 });

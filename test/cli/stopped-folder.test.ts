@@ -97,22 +97,15 @@ describe('a stopped data folder', () => {
     const ledger = new DatabaseSync(join(data, 'provider-ledger.sqlite'));
     ledger.exec('DELETE FROM operations');
     ledger.close();
-    expectError(
-      await cli(data, 'reconcile'),
-      3,
-      `payments events <payment> --data ${data} for each\n`,
-    );
+    const differs = await cli(data, 'reconcile');
+    expectError(differs, 3, `payments events <payment> --data ${data} for each\n`);
   });
 
   test("with PROVIDER=stripe it is compared with Stripe's ledger, not the simulator's in the folder", async () => {
     const stripe = await stripeDouble();
-    const env = {
-      PROVIDER: 'stripe',
-      STRIPE_SECRET_KEY: 'sk_test_stopped',
-      STRIPE_API_URL: stripe.url,
-    };
+    const settings = { STRIPE_SECRET_KEY: 'sk_test_stopped', STRIPE_API_URL: stripe.url };
     const args = ['reconcile', '--data', stopped, '--format', 'json'];
-    const { code, stdout } = await runCli(args, env);
+    const { code, stdout } = await runCli(args, { PROVIDER: 'stripe', ...settings });
     await stripe.close();
     expect([code, JSON.parse(stdout)]).toMatchObject([0, { entries: 0 }]);
   });

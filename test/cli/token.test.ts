@@ -31,15 +31,8 @@ describe('gaps §10: payments token', () => {
 
   test('merchant, scope, time to live, issuer and audience are those of the options and settings', async () => {
     const settings = { ...env, JWT_ISSUER: 'https://issuer.example', JWT_AUDIENCE: 'payments' };
-    const args = [
-      'token',
-      '--merchant',
-      'm_7',
-      '--scope',
-      'payments:read ops:admin',
-      '--ttl',
-      '15m',
-    ];
+    const scope = ['--scope', 'payments:read ops:admin'];
+    const args = ['token', '--merchant', 'm_7', ...scope, '--ttl', '15m'];
     const { stdout } = await runCli(args, settings);
     expect(decodeJwt(stdout)).toMatchObject({
       merchant_id: 'm_7',

@@ -104,12 +104,9 @@ describe('the shape', () => {
 
   test('400: another field holds a number that the body spells as one', async () => {
     const number = '4012888888881881';
-    expectError(
-      await create({}, { descriptor: number, other: { number } }),
-      400,
-      'INVALID_REQUEST',
-      ['descriptor must not hold the card number'],
-    );
+    const response = await create({}, { descriptor: number, other: { number } });
+    const held = ['descriptor must not hold the card number'];
+    expectError(response, 400, 'INVALID_REQUEST', held);
   });
 });
 
@@ -140,12 +137,8 @@ describe("S6: the number of the token's card in a text beside it is 400, and not
   });
 
   test('the Idempotency-Key', async () => {
-    expectError(
-      await create({}, {}, `k-${NUMBER}`),
-      400,
-      'INVALID_REQUEST',
-      holds('Idempotency-Key'),
-    );
+    const keyed = await create({}, {}, `k-${NUMBER}`);
+    expectError(keyed, 400, 'INVALID_REQUEST', holds('Idempotency-Key'));
   });
 
   test.each([

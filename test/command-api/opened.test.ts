@@ -37,11 +37,8 @@ const holdAppend = (at: CommandProcess, passing: number) => {
 
 test('what was opened stands between intent and outcome, and later operations name it', async () => {
   const id = idOf(await processes.a.create());
-  expect(await typesOf(id)).toEqual([
-    'PaymentCreated',
-    'PaymentProviderOpened',
-    'PaymentAuthorized',
-  ]);
+  const types = ['PaymentCreated', 'PaymentProviderOpened', 'PaymentAuthorized'];
+  expect(await typesOf(id)).toEqual(types);
   await processes.a.change('capture', id);
   const sent = processes.a.faults.calls.at(-1);
   const { operations } = await processes.state(id);

@@ -153,11 +153,8 @@ describe('gaps §6, §7: appends that fail or conflict', () => {
     const response = await a.create({ captureNow: true });
     expect([response.status, a.store.loseResponses]).toEqual([200, 0]);
     const id = idOf(response);
-    expect(await typesOf(processes, id)).toEqual([
-      'PaymentCreated',
-      'PaymentAuthorized',
-      'PaymentCaptured',
-    ]);
+    const types = ['PaymentCreated', 'PaymentAuthorized', 'PaymentCaptured'];
+    expect(await typesOf(processes, id)).toEqual(types);
     expect(await kindsOf(processes, id)).toEqual(['SALE']);
   });
 
@@ -178,11 +175,7 @@ describe('gaps §6, §7: appends that fail or conflict', () => {
 
   test.each([
     ['without a key was not sent', {}, 'NOT_SENT'],
-    [
-      'under a key is ended by the fence alone: a lost log may have sent it',
-      { key: 'k' },
-      'FENCED',
-    ],
+    ['under a key ends by the fence alone: a lost log may have sent it', { key: 'k' }, 'FENCED'],
   ])(
     'beside a ledger that cannot be read, a call past the budget %s',
     async (_title, asking, outcome) => {

@@ -166,11 +166,8 @@ describe('gaps §28: a difference that was found is asked about again', () => {
   const NOTHING: LookUpResult = { outcome: 'NOT_FOUND' };
   const silent = (reason: string): LookUpResult => ({ outcome: 'UNKNOWN', reason });
   const observed = [...authorization, captureObserved({ providerReference: CREATE })];
-  const inDispute = [
-    ...capturing,
-    captured({ operationId: CAPTURE }),
-    disputed({ disputeId: CREATE }),
-  ];
+  const sold = captured({ operationId: CAPTURE });
+  const inDispute = [...capturing, sold, disputed({ disputeId: CREATE })];
   const fenced = [created(), failed({ outcome: 'FENCED' })];
 
   test.each<[Difference['kind'], boolean, string, PaymentEvent[], LookUpResult]>([
@@ -226,11 +223,8 @@ describe('M5: ledger and log differ', () => {
 });
 
 const CAPTURED = { operationId: CAPTURE, amount: 1500 };
-const inPart = [
-  ...authorization,
-  captureRequested(CAPTURED),
-  captured({ ...CAPTURED, releasedAmount: 1000 }),
-];
+const part = captured({ ...CAPTURED, releasedAmount: 1000 });
+const inPart = [...authorization, captureRequested(CAPTURED), part];
 const refunding = [...inPart, refundRequested({ amount: 500 })];
 const voiding = [...authorization, voidRequested(), voided()];
 const asEntry = (n: number, kind: LedgerEntry['kind'], amount: number): LedgerEntry =>
@@ -459,11 +453,7 @@ const timedLedger = (entries: readonly Timed<LedgerEntry>[], limit = 2) => {
     questions,
     provider: {
       ledger: async (after: string | null, _limit: number, since = '') => {
-        const all = ordered.map(([seconds, one], n) => ({
-          seconds,
-          ...one,
-          cursor: String(n + 1),
-        }));
+        const all = ordered.map(([seconds, one], n) => ({ seconds, ...one, cursor: `${n + 1}` }));
         const later = all.filter(
           (one) => at(one.seconds) >= since && Number(one.cursor) > Number(after),
         );

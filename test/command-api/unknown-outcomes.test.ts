@@ -118,11 +118,8 @@ describe.each(CHANGES)('gaps §7: a %s whose outcome is unknown', (change) => {
     ]);
     const { status, json } = await send();
     expect(status).toBe(200);
-    expect(json.transactions.map(({ result }) => result)).toEqual([
-      'SUCCEEDED',
-      'FAILED',
-      'SUCCEEDED',
-    ]);
+    const results = json.transactions.map(({ result }) => result);
+    expect(results).toEqual(['SUCCEEDED', 'FAILED', 'SUCCEEDED']);
     expect(await kindsOf(id)).toHaveLength(2);
   });
 });
@@ -168,20 +165,14 @@ describe('gaps §7: the amount of an unresolved refund counts as refunded', () =
     await leaveUnresolved(service, 'answer lost', () => refund(id, 1000));
     service.faults.respondsToLookUps = false;
     const unresolved = (await service.get(id)).json;
-    expect(unresolved).toMatchObject({
-      refundedAmount: 0,
-      refundableAmount: 1500,
-      status: 'CAPTURED',
-    });
+    const sums = { refundedAmount: 0, refundableAmount: 1500 };
+    expect(unresolved).toMatchObject({ status: 'CAPTURED', ...sums });
     expectError(await refund(id, 1501), 422, 'REFUND_NOT_ALLOWED', [
       'refundAmount must not exceed the 1500 left to refund',
     ]);
     const rest = await refund(id);
-    expect(rest.json).toMatchObject({
-      status: 'CAPTURED',
-      refundedAmount: 1500,
-      refundableAmount: 0,
-    });
+    const after = { refundedAmount: 1500, refundableAmount: 0 };
+    expect(rest.json).toMatchObject({ status: 'CAPTURED', ...after });
     expectError(await refund(id), 422, 'REFUND_NOT_ALLOWED', [
       'refundAmount must not exceed the 0 left to refund',
     ]);

@@ -106,12 +106,8 @@ const deploy = async (
 
 test(`gaps §9: ${RELEASE_BEFORE}, then this one, then that again: every acknowledged operation is there once, and only 503 with Retry-After came between`, async () => {
   await using mongo = await standInMongo();
-  await using three = await startThreeProcesses(
-    { MONGODB_URL: mongo.url },
-    {
-      release: before.path,
-    },
-  );
+  const settings = { MONGODB_URL: mongo.url };
+  await using three = await startThreeProcesses(settings, { release: before.path });
   for (const kind of FORWARD) await three.add(kind, before.path);
   const secret = three.env.JWT_SECRET;
   const merchant = await signToken({ merchant_id: 'm_roll', sub: 'shop' }, secret);

@@ -27,14 +27,9 @@ test('a reader gets in a batch what a server sends each alone; after a rest two 
   };
   const items = subscribeAndResume(options, null, stop.signal);
   const send = (n: number): void => {
-    const place = {
-      streamId: 'payment-1',
-      revision: BigInt(n),
-      id: `${n}`,
-      type: 'PaymentCreated',
-    };
+    const event = { id: `${n}`, type: 'PaymentCreated', data: {} };
     const position = { commit: BigInt(n), prepare: BigInt(n) };
-    call.push({ ...place, data: {}, position });
+    call.push({ ...event, streamId: 'payment-1', revision: BigInt(n), position });
     call.push({ caughtUp: {} });
   };
   const next = async (): Promise<number | string> => {

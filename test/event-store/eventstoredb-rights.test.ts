@@ -91,20 +91,9 @@ test('the rights of a user are the metadata of $all and one event of $settings',
   await limitUser(server.url, 'payments');
   expect(server.dataOf('$$$all')).toEqual([{ $acl: { $r: ['payments', '$admins'] } }]);
   const [settings] = server.dataOf('$settings').slice(-1);
+  const [both, admins] = [['payments', '$admins'], '$admins'];
   expect(settings).toMatchObject({
-    $userStreamAcl: {
-      $r: ['payments', '$admins'],
-      $w: ['payments', '$admins'],
-      $mr: ['payments', '$admins'],
-      $d: '$admins',
-      $mw: '$admins',
-    },
-    $systemStreamAcl: {
-      $r: '$admins',
-      $w: '$admins',
-      $d: '$admins',
-      $mr: '$admins',
-      $mw: '$admins',
-    },
+    $userStreamAcl: { $r: both, $w: both, $mr: both, $d: admins, $mw: admins },
+    $systemStreamAcl: { $r: admins, $w: admins, $d: admins, $mr: admins, $mw: admins },
   });
 });

@@ -85,11 +85,8 @@ export const wholeLogCases = (driver: EventStoreDriver): void => {
       const { stored } = store;
       const end = await store.end();
       const walked = await resultOf(walkLog({ stored, includes: isOwn, end, signal }));
-      expect(walked).toMatchObject({
-        events: EVENTS,
-        last: { position: end },
-        breaks: { count: 0 },
-      });
+      const [last, breaks] = [{ position: end }, { count: 0 }];
+      expect(walked).toMatchObject({ events: EVENTS, last, breaks });
     });
 
     test('an export has every line', async () => {

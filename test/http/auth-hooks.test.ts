@@ -70,11 +70,7 @@ describe('gaps §1, §10, §11: the authenticate and authorize hooks of a route'
     ['an empty scope claim', { scope: '' }, ''],
     ['ops:admin and audit:read', { scope: 'ops:admin audit:read' }, 'audit:read ops:admin'],
     ['merchant * and no scope claim', { merchant_id: '*' }, ''],
-    [
-      'merchant * and scopes',
-      { merchant_id: '*', scope: 'payments:read audit:read' },
-      'audit:read',
-    ],
+    ['merchant *, scopes', { merchant_id: '*', scope: 'payments:read audit:read' }, 'audit:read'],
   ])('a token with %s is allowed exactly its scopes', async (_name, claims, allowed) => {
     await start();
     const granted: string[] = [];

@@ -97,11 +97,8 @@ test('gaps §1: token, scope, rate, size, query, paymentId and content are check
 });
 
 test('V1, gaps §11: the request budget includes the time in which the content is read', async () => {
-  expect(await send('good', '/api/v1/payments/pay_1/void', 'x')).toEqual([
-    200,
-    undefined,
-    undefined,
-  ]);
+  const response = await send('good', '/api/v1/payments/pay_1/void', 'x');
+  expect(response).toEqual([200, undefined, undefined]);
   expect(given?.input).toMatchObject({ paymentId: 'pay_1', content: 'x' });
   expect(given?.passedMs).toBeGreaterThanOrEqual(READING_MS);
 });
@@ -135,9 +132,7 @@ describe('gaps §8: the Idempotency-Key', () => {
   });
   test('two Idempotency-Key headers are rejected, equal ones too', () => {
     const twice = ['Idempotency-Key', 'a', 'Accept', '*/*', 'idempotency-key', 'a'];
-    expect(parseIdempotencyKey(twice)).toEqual({
-      ok: false,
-      details: ['Idempotency-Key must be given once'],
-    });
+    const details = ['Idempotency-Key must be given once'];
+    expect(parseIdempotencyKey(twice)).toEqual({ ok: false, details });
   });
 });

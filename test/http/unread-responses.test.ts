@@ -95,12 +95,8 @@ describe('a response that is not read', () => {
     await until('both are on their way', () => taken().places === 2);
     const refused = await ask('m_1', '/long');
     expect(refused.status).toBe(503);
-    expect(Object.keys(JSON.parse(refused.text))).toEqual([
-      'error',
-      'message',
-      'details',
-      'timestamp',
-    ]);
+    const fields = ['error', 'message', 'details', 'timestamp'];
+    expect(Object.keys(JSON.parse(refused.text))).toEqual(fields);
     expect(JSON.parse(refused.text)).toMatchObject({
       error: 'SERVICE_UNAVAILABLE',
       details: ['too many responses are not read yet'],

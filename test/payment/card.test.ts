@@ -194,11 +194,7 @@ describe('gaps §4: the secret prints as [card]', () => {
     ['own property names', () => JSON.stringify(Object.getOwnPropertyNames(secret)), '[]'],
     ['a spread copy', () => JSON.stringify({ ...secret }), '{}'],
     ['a structured clone', () => JSON.stringify(structuredClone(secret)), '{}'],
-    [
-      'an error made of it',
-      () => new Error(`no answer for ${secret}`).message,
-      'no answer for [card]',
-    ],
+    ['an error of it', () => new Error(`no answer for ${secret}`).message, 'no answer for [card]'],
   ];
   test.each(printed)('%s', (_title, print, text) => {
     expect(print()).toBe(text);

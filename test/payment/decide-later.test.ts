@@ -145,19 +145,10 @@ describe('gaps §15: a refund bounces', () => {
   const uncoded: LaterResult = { kind: 'REFUND_FAILED', operationId: operationId(7), failureCode };
   const beside = [...inPart, refundRequested(third)];
   const part = [refundFailed({ amount: 700, ...codes })];
-  const two = [
-    ...asSold,
-    refundObserved({ ...third, refundId: 're_2' }),
-    refundObserved(elsewhere),
-  ];
+  const first = refundObserved({ ...third, refundId: 're_2' });
+  const two = [...asSold, first, refundObserved(elsewhere)];
   recordedOnce([
-    [
-      'all of it',
-      asRefunded,
-      ours,
-      [refundFailed(codes)],
-      { ...back, transactions: [{}, bounced] },
-    ],
+    ['all', asRefunded, ours, [refundFailed(codes)], { ...back, transactions: [{}, bounced] }],
     [
       'one of two, with the amount of its outcome (L5)',
       [...beside, refunded(third)],
@@ -232,13 +223,7 @@ describe('gaps §15: a cardholder disputes a payment', () => {
   recordedOnce([
     ['captured', asSold, dispute('OPEN'), [disputed()], { disputes: open, operations: [unmarked] }],
     ['refunded', asRefunded, dispute('OPEN'), [disputed()], { status: 'REFUNDED', disputes: [{}] }],
-    [
-      'closed at first notice',
-      asSold,
-      dispute('LOST'),
-      [disputed(), lost],
-      { refundableAmount: 0 },
-    ],
+    ['closed at once', asSold, dispute('LOST'), [disputed(), lost], { refundableAmount: 0 }],
     [
       'the second of two is lost, with the amount that it was opened with',
       two,

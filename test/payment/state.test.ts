@@ -76,11 +76,7 @@ const asWaiting = [created(), authenticationRequested()];
 
 test.each<[string, PaymentEvent[], boolean]>([
   ['was fenced', [created(), failed({ outcome: 'FENCED' })], true],
-  [
-    'was fenced after the time of its shopper',
-    [...asWaiting, failed({ outcome: 'FENCED' })],
-    false,
-  ],
+  ['was fenced once its shopper was late', [...asWaiting, failed({ outcome: 'FENCED' })], false],
 ])('gaps §8, §21: whether the key is free of a create that %s', (_what, events, free) => {
   expect(isFree(createOf(asState(events)))).toBe(free);
 });

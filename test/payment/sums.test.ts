@@ -175,21 +175,13 @@ describe('sums that cannot be, each with its reason', () => {
       [...capturing, captureDeclined({ amount: 1 })],
       '3: its amount of 1 is not the 2000 that its intent requested',
     ],
-    [
-      'another currency',
-      [created(), authorized({ currency: 'EUR' })],
-      '1: its currency EUR is not USD',
-    ],
+    ['euros', [created(), authorized({ currency: 'EUR' })], '1: its currency EUR is not USD'],
     [
       'an outcome without its intent',
       [created(), authorized(), captured({ operationId: operationId(9) })],
       '2: no intent of its operation comes before it',
     ],
-    [
-      'a stream without its beginning',
-      [authorized()],
-      '0: its payment has no PaymentCreated before it',
-    ],
+    ['no beginning', [authorized()], '0: its payment has no PaymentCreated before it'],
   ])('%s', (_what, events, expected) => {
     expect(breakOf(events)).toBe(expected);
   });

@@ -132,17 +132,11 @@ const INDEXES: { what: string; harm(): void; search: PaymentSearch; found: numbe
 
 describe('what a comparison finds is told, counts, and stays until a rebuild', () => {
   const unlisted = { paymentId: '-', kind: 'unlisted' };
+  const [missing, damaged] = [{ kind: 'missing' }, { kind: 'damaged' }];
+  const ofOne = "WHERE payment_id = 'pay_01'";
   test.each<[string, () => void | Promise<void>, object]>([
-    [
-      'a row deleted',
-      () => sql("DELETE FROM payment WHERE payment_id = 'pay_01'"),
-      { kind: 'missing' },
-    ],
-    [
-      'a row forged',
-      () => sql("UPDATE payment SET status = 'VOIDED' WHERE payment_id = 'pay_01'"),
-      { kind: 'damaged' },
-    ],
+    ['a row deleted', () => sql(`DELETE FROM payment ${ofOne}`), missing],
+    ['a row forged', () => sql(`UPDATE payment SET status = 'VOIDED' ${ofOne}`), damaged],
     ['an older row with its check', () => putRow(1), { kind: 'older' }],
     ['another row with its check', () => putRow(5, { refundedAmount: 1 }), { kind: 'differs' }],
     [

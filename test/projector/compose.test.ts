@@ -283,11 +283,8 @@ describe('the projector', () => {
       return readModels.apply(...batch);
     };
     await given(1);
-    const started = await start({
-      readModels: { ...readModels, apply },
-      watchMs: 5,
-      stillMsMax: 20,
-    });
+    const held = { ...readModels, apply };
+    const started = await start({ readModels: held, watchMs: 5, stillMsMax: 20 });
     await until('it says so', () => started.status().state === 'falling-behind');
     isHeld = false;
     await until('it gets on', () => started.status().state === 'running');

@@ -119,11 +119,7 @@ for (const driver of readModelDrivers)
       ['a version of tomorrow', (s) => store.damage(s, 4, 'version 9 is newer than 1'), 4],
       ['a missing field', (s) => store.damage(s, 1, 'data.amount is missing'), 1],
       ['an unreadable first event', (s) => store.damage(s, 0, 'bad JSON'), 0],
-      [
-        'a gap in the stream itself',
-        (s) => store.inject(s, LIFE + 1, newEvent(authorized())),
-        LIFE + 1,
-      ],
+      ['a gap in the stream', (s) => store.inject(s, LIFE + 1, newEvent(authorized())), LIFE + 1],
       ['an event that cannot follow', (s) => store.inject(s, LIFE, newEvent(created())), LIFE],
     ];
     for (const batch of [1, 1000])

@@ -268,17 +268,14 @@ describe("provider.md: of an answer's text only the codes go on, cleaned", () =>
   const OTHER = { advice: 'CALL_ME', networkDeclineCode: '123456789', networkAdviceCode: '0-5' };
   const NONE = { advice: null, networkDeclineCode: 5, networkAdviceCode: { code: '05' } };
   const velocity = 'card_velocity';
+  const unmapped = (providerFailureCode: string) => ({ ...UNMAPPED, providerFailureCode });
   test.each<[string, object, object]>([
     ['gaps §12: of the list', { failureCode: 'LOST_CARD' }, DECLINED],
-    [
-      'gaps §12: unmapped',
-      { failureCode: velocity },
-      { ...UNMAPPED, providerFailureCode: velocity },
-    ],
+    ['gaps §12: unmapped', { failureCode: velocity }, unmapped(velocity)],
     [
       'gaps §12: unmapped, with its own',
       { failureCode: velocity, providerFailureCode: '61' },
-      { ...UNMAPPED, providerFailureCode: '61' },
+      unmapped('61'),
     ],
     ['none', {}, UNMAPPED],
     ['null', { failureCode: null, providerFailureCode: null }, UNMAPPED],

@@ -27,11 +27,8 @@ const ledgerOf = (sequences: readonly number[], pageMax = 100, naming: Naming = 
     const page = sequences.filter((one) => one > Number(after));
     const length = Math.min(limit, pageMax);
     const entries = page.slice(0, length).map(entryAt);
-    const named = {
-      followed: page.length > entries.length,
-      full: entries.length === length,
-      each: true,
-    };
+    const followed = page.length > entries.length;
+    const named = { followed, full: entries.length === length, each: true };
     const next = named[naming] ? (entries.at(-1)?.cursor ?? null) : null;
     return { entries, next };
   };

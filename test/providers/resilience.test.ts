@@ -73,12 +73,8 @@ describe('rejections of an account', () => {
     note('SALE', { outcome: 'NOT_SENT', reason });
     expect(rejections).toEqual(Array(6).fill(reason));
     const [own, first, second] = [{}, { account: 'acct_1' }, { account: 'acct_2' }];
-    const expected = [own, first, second, own].map((one) => ({
-      operation: 'SALE',
-      reason,
-      ...one,
-    }));
-    expect(lines).toEqual(expected);
+    const noted = [own, first, second, own].map((one) => ({ operation: 'SALE', reason, ...one }));
+    expect(lines).toEqual(noted);
   });
 
   test('a key or an account that is not set up needs a person until an operation is carried out again', () => {

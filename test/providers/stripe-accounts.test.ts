@@ -91,11 +91,8 @@ test('the ledger is that of all accounts, in the order of time', async () => {
 });
 
 test('a notice is read in the account that it comes from', async () => {
-  const origins = {
-    m_other: {},
-    m_connected: { account: 'acct_1' },
-    m_keyed: { merchantId: 'm_keyed' },
-  };
+  const keyed = { merchantId: 'm_keyed' };
+  const origins = { m_other: {}, m_connected: { account: 'acct_1' }, m_keyed: keyed };
   for (const merchantId of MERCHANTS) {
     const { reference } = await sold(merchantId);
     for (const [of, origin] of Object.entries(origins)) {

@@ -42,14 +42,9 @@ const oneOf = <T>({ random }: Day, all: readonly T[]): T =>
 
 const request = async (day: Day, path: string, body: object): Promise<CommandResponse> => {
   const key = crypto.randomUUID();
-  const sent: Sent = {
-    path,
-    body,
-    key,
-    response: await day.service.ask('POST', path, body, { key }),
-  };
-  day.sent.push(sent);
-  return sent.response;
+  const response = await day.service.ask('POST', path, body, { key });
+  day.sent.push({ path, body, key, response });
+  return response;
 };
 
 const idOfCreated = (created: CommandResponse): string =>

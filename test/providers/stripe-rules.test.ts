@@ -197,14 +197,11 @@ describe('a create', () => {
   ])('%s is declined with %s, gaps §23: with the advice of Stripe', async (...row) => {
     const [number, failureCode, providerFailureCode, advice] = row;
     const operation = authorize(number);
-    const { outcome, reference } = await executed(over.provider, operation);
+    const { provider } = over;
+    const { outcome, reference } = await executed(provider, operation);
     const declined = { outcome: 'DECLINED', failureCode, providerFailureCode, ...advice };
     const question = questionOf(operation, reference);
-    const said = [
-      outcome,
-      await over.provider.lookUp(question),
-      await over.provider.fence(question),
-    ];
+    const said = [outcome, await provider.lookUp(question), await provider.fence(question)];
     expect(said).toEqual([declined, declined, declined]);
   });
 

@@ -124,13 +124,8 @@ const DISPUTES = {
 } satisfies Record<Named<Stripe.Dispute.Status>, string | undefined>;
 
 test.each(Object.entries(DISPUTES))('a dispute that is %s is %s', (status, said) => {
-  const dispute = {
-    object: 'dispute',
-    id: 'du_1',
-    amount: minor(700),
-    reason: 'fraudulent',
-  } as const;
-  const [result] = disputeResults({ ...dispute, currency: 'usd', status });
+  const made = { object: 'dispute', id: 'du_1', amount: minor(700), reason: 'fraudulent' } as const;
+  const [result] = disputeResults({ ...made, currency: 'usd', status });
   expect(result?.status).toBe(said);
 });
 

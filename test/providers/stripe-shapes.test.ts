@@ -138,11 +138,8 @@ describeDriver(
   () => {
     let client: ReturnType<typeof stripeClient>;
     beforeAll(() => {
-      client = stripeClient({
-        url,
-        version: STRIPE_API_VERSION_DEFAULT,
-        connectTimeoutMs: HANGS_MS,
-      });
+      const version = STRIPE_API_VERSION_DEFAULT;
+      client = stripeClient({ url, version, connectTimeoutMs: HANGS_MS });
     });
     afterAll(() => client.close());
 

@@ -127,13 +127,8 @@ describe('what is described is what happens', () => {
     });
 
     test('null, which counts as absent, fits where a field may be left out', () => {
-      const nulls = {
-        descriptor: null,
-        captureNow: null,
-        goodsType: null,
-        merchantReference: null,
-      };
-      expect(fits('PaymentRequest', { ...requests[0], ...nulls })).toBe(true);
+      const none = { descriptor: null, captureNow: null, goodsType: null, merchantReference: null };
+      expect(fits('PaymentRequest', { ...requests[0], ...none })).toBe(true);
       expect(fits('PaymentRequest', { ...requests[0], amount: null })).toBe(false);
       expect(fits('WebhookEndpointChange', { status: null, url: null })).toBe(true);
       expect(fits('CaptureRequest', { reason: null })).toBe(true);

@@ -14,12 +14,7 @@ import {
 const created: CommandResponse[] = [];
 
 const list = (query = '', bearer?: string): Promise<CommandResponse> =>
-  service.ask(
-    'GET',
-    `${PAYMENTS}${query}`,
-    undefined,
-    bearer === undefined ? {} : { token: bearer },
-  );
+  service.ask('GET', PAYMENTS + query, undefined, bearer === undefined ? {} : { token: bearer });
 const idsOf = ({ json }: CommandResponse): string[] =>
   (json.payments as { paymentId: string }[]).map(({ paymentId }) => paymentId);
 const ids = (): string[] => created.map(({ json }) => json.paymentId);

@@ -61,11 +61,7 @@ export const searchCases = (driver: ReadModelDriver): void => {
         ['a time, to exclusive', { to: timeOf(30) }, ['pay_2', 'pay_1']],
         ['both times', { from: timeOf(20), to: timeOf(40) }, ['pay_3', 'pay_2']],
         ['amounts, inclusive', { minAmount: 200, maxAmount: 400 }, ['pay_5', 'pay_3', 'pay_2']],
-        [
-          'the amount authorized, not the one captured',
-          { minAmount: 300, maxAmount: 300 },
-          ['pay_3'],
-        ],
+        ['the authorized amount, not the captured', { minAmount: 300, maxAmount: 300 }, ['pay_3']],
       ])('finds by %s', async (_, search, expected) => {
         expect(await found(search)).toEqual(expected);
       });

@@ -109,11 +109,7 @@ describe('the file of the read models', () => {
 
   test.each([
     ['damaged', () => writeFileSync(file, readFileSync(file).fill(0xff, 11 * 4096)), 'malformed'],
-    [
-      'deleted',
-      () => ['', '-wal', '-shm'].map((end) => rmSync(file + end, { force: true })),
-      'open',
-    ],
+    ['gone', () => ['', '-wal', '-shm'].map((end) => rmSync(file + end, { force: true })), 'open'],
     ['emptied', () => truncateSync(file), 'no such table'],
   ])(
     '%s while it is served is told once, and no other takes its place',

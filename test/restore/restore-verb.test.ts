@@ -27,12 +27,8 @@ const folder = folderOfTests();
 const dataDir = join(folder, 'data');
 const copy = join(folder, 'copy');
 const keyFile = join(folder, 'seal', 'sealing-key.pem');
-const env = {
-  DATA_DIR: dataDir,
-  SEALING_KEY_FILE: keyFile,
-  JWT_SECRET: SECRET,
-  SEAL_EVENTS_MAX: '1',
-};
+const seals = { SEALING_KEY_FILE: keyFile, SEAL_EVENTS_MAX: '1' };
+const env = { DATA_DIR: dataDir, JWT_SECRET: SECRET, ...seals };
 
 const cli = (...args: string[]) => runCli(args, env);
 const headNow = () =>

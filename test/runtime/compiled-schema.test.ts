@@ -17,6 +17,7 @@ const examplesOf = (type: EventType): object[] =>
     .map((name) => JSON.parse(readFileSync(new URL(name, EVENTS), 'utf8')).stored.data);
 
 const card = { holderName: 'Ada', token: 'tok_visa', brand: 'VISA' };
+const byToken = { type: 'CARD', card };
 const metadata = { order: '7', empty: '' };
 const SCHEMAS: [string, z.ZodType, object[]][] = [
   ...(Object.keys(EVENT_SCHEMAS) as EventType[]).flatMap((type): typeof SCHEMAS => [
@@ -24,11 +25,7 @@ const SCHEMAS: [string, z.ZodType, object[]][] = [
     [`${type}, loose`, z.object(EVENT_SCHEMAS[type].shape), examplesOf(type)],
   ]),
   ['RequestByNumber', RequestByNumber, [payment, { ...payment, metadata }]],
-  [
-    'RequestByToken',
-    RequestByToken,
-    [{ ...payment, metadata, paymentMethod: { type: 'CARD', card } }],
-  ],
+  ['RequestByToken', RequestByToken, [{ ...payment, metadata, paymentMethod: byToken }]],
   [
     'texts by code points',
     z.object({ a: z.string().min(2).max(3), b: z.uuid().optional() }),

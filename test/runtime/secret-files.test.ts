@@ -40,10 +40,8 @@ test('every secret and every address that may hold a password can be a file', ()
 test.each([`${SECRET}\n`, SECRET, `${SECRET}\r\n`])(
   'the content is the secret, without a line break at its end',
   (text) => {
-    const read = loadConfig({
-      JWT_SECRET_FILE: fileOf(text),
-      IDEMPOTENCY_SECRET_FILE: fileOf(text),
-    });
+    const file = fileOf(text);
+    const read = loadConfig({ JWT_SECRET_FILE: file, IDEMPOTENCY_SECRET_FILE: file });
     if (!read.ok) throw new Error(read.problems.join());
     expect(read.config.tokens.keys).toEqual({ kind: 'secret', secret: SECRET });
     expect(read.config.idempotencySecret).toBe(SECRET);
@@ -83,11 +81,7 @@ test.each<[string, () => NodeJS.ProcessEnv, string]>([
     () => ({ JWT_SECRET_FILE: join(folder, 'absent') }),
     'JWT_SECRET_FILE names a file that cannot be read (ENOENT)',
   ],
-  [
-    'that is empty',
-    () => ({ JWT_SECRET_FILE: fileOf('\n') }),
-    'JWT_SECRET_FILE names an empty file',
-  ],
+  ['left empty', () => ({ JWT_SECRET_FILE: fileOf('\n') }), 'JWT_SECRET_FILE names an empty file'],
   [
     'of bytes that are no text',
     () => ({ JWT_SECRET_FILE: fileOf(Buffer.alloc(32, 0xff)) }),

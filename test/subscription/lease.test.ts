@@ -69,15 +69,9 @@ for (const driver of readModelDrivers) {
 
     const begin = async (own: ReadModels, more: Partial<ProjectorOptions> = {}) => {
       const backOff = { minMs: 1, maxMs: 20 };
-      const options = {
-        store,
-        readModels: own,
-        logger: silent,
-        backOff,
-        leaseMs: LEASE_MS,
-        watchMs: 20,
-      };
-      const projector = await startProjector({ ...options, ...more });
+      const times = { leaseMs: LEASE_MS, watchMs: 20, backOff };
+      const options = { store, readModels: own, logger: silent, ...times, ...more };
+      const projector = await startProjector(options);
       started.push(projector);
       return projector;
     };

@@ -146,12 +146,8 @@ describe('the catch-up loop', () => {
       void reasons.push((fields as { reason: string }).reason);
     const store = memoryEventStore();
     const subscriber = recorder();
-    const subscription = runSubscription({
-      store,
-      subscriber,
-      logger: { ...silent, warn },
-      backOff,
-    });
+    const logger = { ...silent, warn };
+    const subscription = runSubscription({ store, subscriber, logger, backOff });
     for (const round of [1, 2]) {
       await until('caught up', () => subscriber.state.caughtUp === round);
       store.failWith(new StoreUnavailable('the password is wrong'));

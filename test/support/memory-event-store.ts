@@ -119,14 +119,8 @@ export const memoryEventStore = ({ batchMax = 1000 } = {}): MemoryEventStore => 
   const storedForm = (event: RecordedEvent): StoredForm => {
     const { position, stream, revision, id, hash } = event;
     const isWhole = 'event' in seen(event);
-    return {
-      position,
-      stream,
-      revision,
-      id,
-      hash,
-      text: isWhole ? (texts.get(position) ?? '') : '',
-    };
+    const text = isWhole ? (texts.get(position) ?? '') : '';
+    return { position, stream, revision, id, hash, text };
   };
 
   async function* subscribe(

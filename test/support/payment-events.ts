@@ -90,24 +90,12 @@ export const refundFailed = builder('PaymentRefundFailed', {
   failureCode: 'PROCESSING_ERROR',
 });
 export const refundObserved = builder('PaymentRefundObserved', { ...observed, refundId: 're_1' });
-export const captureObserved = builder('PaymentCaptureObserved', {
-  ...observed,
-  providerReference: 'pi_1',
-});
-export const voidObserved = builder('PaymentVoidObserved', {
-  ...observed,
-  providerReference: 'pi_1',
-});
-export const disputed = builder('PaymentDisputed', {
-  ...create,
-  disputeId: 'dp_1',
-  reason: 'fraudulent',
-});
-export const disputeClosed = builder('PaymentDisputeClosed', {
-  ...create,
-  disputeId: 'dp_1',
-  status: 'WON',
-});
+const referred = { ...observed, providerReference: 'pi_1' };
+export const captureObserved = builder('PaymentCaptureObserved', referred);
+export const voidObserved = builder('PaymentVoidObserved', referred);
+const dispute = { ...create, disputeId: 'dp_1' };
+export const disputed = builder('PaymentDisputed', { ...dispute, reason: 'fraudulent' });
+export const disputeClosed = builder('PaymentDisputeClosed', { ...dispute, status: 'WON' });
 export const resolutionRequested = builder('PaymentResolutionRequested', {
   ...create,
   outcome: 'DECLINED',

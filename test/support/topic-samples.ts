@@ -285,25 +285,20 @@ const frozenHashesOf = (stream: string, batch: NewEvent[]): [id: string, hash: s
 export const allSampleMessages = async (): Promise<FeedMessage[]> => {
   const store = memoryEventStore();
   const hashes = new Map<string, string>();
+  const context = { actor, requestId: 'req_1', correlationId: 'req_1', causationId: 'req_1' };
   let n = 0;
   const appendLife = async (events: PaymentEvent[], number: number): Promise<void> => {
     const stream = streamOf(`pay_${number}`);
     const batch = events.map((event) => {
       n += 1;
-      const context = {
-        actor,
-        requestId: 'req_1',
-        correlationId: 'req_1',
-        causationId: idOf(n - 1),
-      };
-      return { id: idOf(n), time: timeOf(n), event, context };
+      const caused = { ...context, causationId: idOf(n - 1) };
+      return { id: idOf(n), time: timeOf(n), event, context: caused };
     });
     const stored = batch.map((one) => ({ ...one, event: sealedForm(one.event) }));
     await store.append(stream, 'none', stored);
     for (const [id, hash] of frozenHashesOf(stream, batch)) hashes.set(id, hash);
   };
   for (const [at, events] of lives.entries()) await appendLife(events, at + 1);
-  const context = { actor, requestId: 'req_1', correlationId: 'req_1', causationId: 'req_1' };
   const sealed = [seal, rotation].map((event) => {
     n += 1;
     return { id: idOf(n), time: timeOf(n), event, context };
