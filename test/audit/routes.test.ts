@@ -390,6 +390,9 @@ describe('docs/audit.md: the event log', () => {
 });
 
 const at = (route: string): string => route.replace('ID', story);
+const STATE = '/payments/ID/state';
+const DATE_TIME = 'at must be a date-time, as in 2026-01-31T08:00:00Z';
+const NO_REVISION = 'revision must be a whole number from 0 to 9007199254740991';
 
 describe('docs/audit.md: malformed parameters', () => {
   test.each<[string, string]>([
@@ -400,21 +403,12 @@ describe('docs/audit.md: malformed parameters', () => {
       'status must be one of PENDING, AUTHORIZED, CAPTURED, REFUNDED, VOIDED, FAILED',
     ],
     ['/payments?from=yesterday', 'from must be a date-time, as in 2026-01-31T08:00:00Z'],
-    [
-      '/payments/ID/state?at=9999-12-31T23:59:59-01:00',
-      'at must be a date-time, as in 2026-01-31T08:00:00Z',
-    ],
+    [`${STATE}?at=9999-12-31T23:59:59-01:00`, DATE_TIME],
     ['/events/stream?from=here', 'from must be start, now or a position of the log'],
     ['/payments?cursor=nonsense', 'cursor must be the next of an earlier page'],
     ['/payments?statsu=CAPTURED', 'a parameter of another name is not known here'],
-    [
-      '/payments/ID/state?revision=1&at=2026-01-01T00:00:00Z',
-      'at must not be given beside revision',
-    ],
-    [
-      '/payments/ID/state?revision=one',
-      'revision must be a whole number from 0 to 9007199254740991',
-    ],
+    [`${STATE}?revision=1&at=2026-01-01T00:00:00Z`, 'at must not be given beside revision'],
+    [`${STATE}?revision=one`, NO_REVISION],
     ['/payments/ID/explain?command=pay', 'command must be one of capture, void, refund'],
     [
       '/payments/ID/explain?command=void&amount=1',

@@ -10,22 +10,15 @@ const body = { amount: 1500, currency: 'USD', paymentMethod: { type: 'CARD', car
 
 /** The details of a 400 to a create whose body is this text; else its status. */
 const detailsOf = async (text: string, key?: string) => {
-  const { status, json } = await service.ask(
-    'POST',
-    PAYMENTS,
-    text,
-    key === undefined ? {} : { key },
-  );
+  const { status, json } = await service.ask('POST', PAYMENTS, text, key ? { key } : {});
   return status === 400 ? json.details : status;
 };
 const HOLDS = 'must not hold the card number';
 
 describe('a create', () => {
   test('S6: with its own number as a number below zero is 400', async () => {
-    const text = JSON.stringify({
-      ...body,
-      previousFailures: [{ attemptNumber: -Number(APPROVED) }],
-    });
+    const previousFailures = [{ attemptNumber: -Number(APPROVED) }];
+    const text = JSON.stringify({ ...body, previousFailures });
     expect(await detailsOf(text)).toEqual([`previousFailures[0].attemptNumber ${HOLDS}`]);
   });
 

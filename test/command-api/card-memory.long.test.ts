@@ -13,7 +13,7 @@ import { canaryBody, findings, HOLDER } from '../support/personal-canaries.ts';
 import { requestsAt } from '../support/service-client.ts';
 import { NODE, ROOT, runCliProcess } from '../support/service-processes.ts';
 import { folderOfTests } from '../support/temporary-folder.ts';
-import { until } from '../support/until.ts';
+import { succeeds, until } from '../support/until.ts';
 
 const folder = folderOfTests();
 
@@ -64,12 +64,7 @@ test('nothing in the heap holds a number or CVV seconds after its create, nor a 
     const snapshot = () => readdirSync(folder).find((name) => name.endsWith('.heapsnapshot'));
     await until('the snapshot is begun', () => snapshot() !== undefined);
     // The thread that writes it is the one that responds; kept connections have timed out meanwhile.
-    const responds = () =>
-      fetch(`${url}/health/live`).then(
-        () => true,
-        () => false,
-      );
-    await until('it is written', responds);
+    await until('it is written', () => succeeds(fetch(`${url}/health/live`)));
     const text = readFileSync(join(folder, snapshot() ?? ''), 'utf8');
     // The search finds what is there: the route is a string of the heap.
     expect(text).toContain(PAYMENTS);

@@ -31,6 +31,7 @@ const GAUGE = 'payments_reconcile_differences{kind="AMOUNT_DIFFERS"}';
 const WINDOW = { since: undefined, all: 'false' } as const;
 const ALL = { since: undefined, all: 'true' } as const;
 const ENTRY = ledgerEntry();
+const HELD = [created(), authorized()];
 
 type Page = { entries: LedgerEntry[]; next: null; since?: string | undefined };
 
@@ -107,10 +108,7 @@ const scheduled = async (
 
 describe('the log is compared with the ledger on a schedule', () => {
   test('soon after the start and then each hour; the time of the last one is measured', async () => {
-    const { clock, lines, metric, provider, reconciling } = await scheduled([
-      created(),
-      authorized(),
-    ]);
+    const { clock, lines, metric, provider, reconciling } = await scheduled(HELD);
     reconciling.start();
     expect(await metric('payments_reconcile_interval_seconds ')).toMatch(/ 3600$/);
     expect(await metric('payments_reconcile_last_timestamp_seconds ')).toMatch(/ 0$/);
@@ -150,7 +148,7 @@ describe('the log is compared with the ledger on a schedule', () => {
   });
 
   test('a parked payment is not agreed on: its stream may be gone, and then no event is left to compare', async () => {
-    const { reconciling, parked } = await scheduled([created(), authorized()]);
+    const { reconciling, parked } = await scheduled(HELD);
     expect(await reconciling.compare(WINDOW)).toMatchObject({ ok: true });
     const reason = 'deleted at the server of the event store';
     parked.list.push({
@@ -172,9 +170,7 @@ describe('the log is compared with the ledger on a schedule', () => {
   ])('without read models a comparison of a log checked by %s %s', async (guarantee, what) => {
     const store = memoryEventStore() as EventStore;
     const stored = { ...store.stored, guarantee };
-    const { reconciling, parked } = await scheduled([created(), authorized()], {
-      store: { ...store, stored },
-    });
+    const { reconciling, parked } = await scheduled(HELD, { store: { ...store, stored } });
     parked.read = () => Promise.reject(new ReadModelsUnavailable('not reached'));
     const compared = reconciling.compare(WINDOW).then(
       ({ ok }) => (ok ? 'agrees' : 'differs'),
@@ -192,10 +188,7 @@ describe('the log is compared with the ledger on a schedule', () => {
   });
 
   test('where the ledger cannot be read it says so, keeps its age, and tries again sooner', async () => {
-    const { clock, lines, metric, provider, reconciling } = await scheduled([
-      created(),
-      authorized(),
-    ]);
+    const { clock, lines, metric, provider, reconciling } = await scheduled(HELD);
     const right = provider.respond;
     provider.respond = () => Promise.reject(new Error('connection refused'));
     reconciling.start();
@@ -213,9 +206,7 @@ describe('the log is compared with the ledger on a schedule', () => {
   });
 
   test('an interval of 0 plans none, and one that is requested still runs', async () => {
-    const { clock, metric, reconciling } = await scheduled([created(), authorized()], {
-      everyMs: 0,
-    });
+    const { clock, metric, reconciling } = await scheduled(HELD, { everyMs: 0 });
     reconciling.start();
     expect(clock.timers()).toBe(0);
     expect(await metric('payments_reconcile_interval_seconds ')).toMatch(/ 0$/);
@@ -223,11 +214,9 @@ describe('the log is compared with the ledger on a schedule', () => {
   });
 
   test('one runs at a time: who requests one meanwhile gets the same result', async () => {
-    const { provider, reconciling } = await scheduled([created(), authorized()]);
-    const [one, other] = await Promise.all([
-      reconciling.compare(WINDOW),
-      reconciling.compare(WINDOW),
-    ]);
+    const { provider, reconciling } = await scheduled(HELD);
+    const running = [reconciling.compare(WINDOW), reconciling.compare(WINDOW)];
+    const [one, other] = await Promise.all(running);
     expect(one).toBe(other);
     const calls = provider.calls;
     await reconciling.compare(WINDOW);
@@ -235,7 +224,7 @@ describe('the log is compared with the ledger on a schedule', () => {
   });
 
   test('a stop ends the one under way and plans no other', async () => {
-    const { clock, reconciling } = await scheduled([created(), authorized()]);
+    const { clock, reconciling } = await scheduled(HELD);
     reconciling.start();
     const running = reconciling.compare(WINDOW);
     reconciling.stop();
@@ -338,7 +327,7 @@ describe('gaps §28: a difference that was found is asked about again at each tu
   const found = { kind: 'AMOUNT_DIFFERS', operationId: operationId(0), paymentId: 'pay_1' };
   /** A comparison that has found it, and later ones that it lies before. */
   const withFound = async () => {
-    const at = await scheduled([created(), authorized()]);
+    const at = await scheduled(HELD);
     const right = at.provider.respond;
     at.provider.respond = other;
     expect((await at.reconciling.compare(WINDOW)).differences).toMatchObject([found]);
@@ -418,12 +407,9 @@ describe('ADR-0185: a SQLite log is compared in a thread of its own', () => {
   afterAll(folder.remove);
 
   test('with the same result', async () => {
-    const { reconciling } = await scheduled([created(), authorized()], { everyMs: 0, store });
-    expect(await reconciling.compare(WINDOW)).toMatchObject({
-      ok: true,
-      operations: 1,
-      entries: 1,
-    });
+    const { reconciling } = await scheduled(HELD, { everyMs: 0, store });
+    const result = await reconciling.compare(WINDOW);
+    expect(result).toMatchObject({ ok: true, operations: 1, entries: 1 });
   });
 
   test('a ledger that cannot be read is told from a log that cannot be read', async () => {

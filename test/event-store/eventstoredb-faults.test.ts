@@ -22,7 +22,7 @@ import { freePort } from '../support/free-port.ts';
 import { shareOf } from '../support/long-run-share.ts';
 import { authorized, captureRequested, created, newEvent } from '../support/payment-events.ts';
 import { AWAITED_MS, ENDS_MS_MAX, HANGS_MS } from '../support/time-bounds.ts';
-import { until, within } from '../support/until.ts';
+import { succeeds, until, within } from '../support/until.ts';
 import { placed } from './opened.ts';
 
 // The usual time of a call; where one try gets no answer and the next one does; where none does.
@@ -305,12 +305,7 @@ describe('opening', () => {
     await expect(early.ping()).rejects.toThrow(StoreUnavailable);
     standIn.close();
     standIn = await startStandIn({ port: Number(new URL(url.replace('esdb', 'http')).port) });
-    await until('the server answers', () =>
-      early.ping().then(
-        () => true,
-        () => false,
-      ),
-    );
+    await until('the server answers', () => succeeds(early.ping()));
     expect(await early.append('payment-1', 'none', batch())).toHaveLength(2);
     await early.close();
   });

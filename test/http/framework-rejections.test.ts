@@ -179,6 +179,8 @@ const expectError = (response: CommandResponse, status: number, error: string): 
 
 describe('gaps §1: a request that is not well formed gets the error body', () => {
   const host = 'host: x\r\n';
+  const post = `POST /slow HTTP/1.1\r\n${host}`;
+  const chunked = 'transfer-encoding: chunked\r\n\r\n';
   test.each<[string, number, string]>([
     ['a broken request line', 400, 'HELLO\r\n\r\n'],
     ['an unknown method', 400, `FOO / HTTP/1.1\r\n${host}\r\n`],
@@ -186,17 +188,9 @@ describe('gaps §1: a request that is not well formed gets the error body', () =
     ['a path of 20,000 bytes', 431, `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n${host}\r\n`],
     ['no Host', 400, `GET /health/live HTTP/1.1\r\nconnection: close\r\n\r\n`],
     ['two Hosts', 400, `GET /health/live HTTP/1.1\r\n${host}${host}connection: close\r\n\r\n`],
-    ['an expectation', 417, `POST /slow HTTP/1.1\r\n${host}expect: x\r\ncontent-length: 1\r\n\r\n`],
-    [
-      'two lengths',
-      400,
-      `POST /slow HTTP/1.1\r\n${host}content-length: 1\r\ncontent-length: 2\r\n\r\n`,
-    ],
-    [
-      'length and chunks',
-      400,
-      `POST /slow HTTP/1.1\r\n${host}content-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
-    ],
+    ['an expectation', 417, `${post}expect: x\r\ncontent-length: 1\r\n\r\n`],
+    ['two lengths', 400, `${post}content-length: 1\r\ncontent-length: 2\r\n\r\n`],
+    ['length and chunks', 400, `${post}content-length: 1\r\n${chunked}0\r\n\r\n`],
   ])('%s', async (_name, status, bytes) => {
     const body = expectError(await raw(bytes), status, 'INVALID_REQUEST');
     expect(body.details).toHaveLength(1);
@@ -220,15 +214,15 @@ describe('gaps §1: a request that is not well formed gets the error body', () =
 
     test.each<[string, number, string]>([
       ['headers that never end', 408, `GET / HTTP/1.1\r\n${host}`],
-      ['a body that never ends', 408, `POST /slow HTTP/1.1\r\n${host}content-length: 9\r\n\r\nx`],
+      ['a body that never ends', 408, `${post}content-length: 9\r\n\r\nx`],
     ])('%s', async (_name, status, bytes) => {
       const body = expectError(await raw(bytes), status, 'INVALID_REQUEST');
       expect(body.details).toHaveLength(1);
     });
 
     test('a request that never arrives as a whole does not stay counted as in flight', async () => {
-      await raw(`POST /slow HTTP/1.1\r\n${host}content-length: 9\r\n\r\nx`);
-      await raw(`POST /slow HTTP/1.1\r\n${host}transfer-encoding: chunked\r\n\r\nzz\r\n`);
+      await raw(`${post}content-length: 9\r\n\r\nx`);
+      await raw(`${post}${chunked}zz\r\n`);
       await until('nothing is in flight', () => app.lifecycle.places.taken() === 0);
       expect(lines).toHaveLength(2);
     });
@@ -260,8 +254,7 @@ describe('gaps §1: a request that is not well formed gets the error body', () =
     ['malformed bytes', 'rubbish\r\n\r\n'],
     ['a CONNECT', `CONNECT x:1 HTTP/1.1\r\n${host}\r\n`],
   ])('a whole request gets its own response before %s behind it', async (_name, bytes) => {
-    const head = `POST /slow HTTP/1.1\r\n${host}content-length: 0\r\n\r\n`;
-    const receiving = raw(`${head}${bytes}`);
+    const receiving = raw(`${post}content-length: 0\r\n\r\n${bytes}`);
     await slowStarted;
     release();
     const response = await receiving;

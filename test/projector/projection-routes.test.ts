@@ -219,11 +219,9 @@ describe('POST /ops/v1/projections/rebuild', () => {
     });
     await projector.caughtUp;
     const { body } = await ask('POST', `${PLACE}/rebuild`, LIVE);
-    expect(eventsIn(body).at(-1)).toEqual({ name: 'failed', data: { reason: 'the disk is full' } });
-    expect((await projection()).rebuild).toMatchObject({
-      state: 'failed',
-      reason: 'the disk is full',
-    });
+    const reason = 'the disk is full';
+    expect(eventsIn(body).at(-1)).toEqual({ name: 'failed', data: { reason } });
+    expect((await projection()).rebuild).toMatchObject({ state: 'failed', reason });
     fails = false;
     const again = await ask('POST', `${PLACE}/rebuild`, LIVE);
     expect(eventsIn(again.body).at(-1)?.name).toBe('result');
@@ -323,10 +321,8 @@ describe('parked payments', () => {
 
   test('are listed with revision and reason; one merchant sees its own', async () => {
     const { list } = await openParked();
-    expect(await list()).toEqual({
-      status: 200,
-      json: { parked: [entry('pay_1'), entry('pay_2')] },
-    });
+    const parked = [entry('pay_1'), entry('pay_2')];
+    expect(await list()).toEqual({ status: 200, json: { parked } });
     expect((await list('m_2')).json).toEqual({ parked: [entry('pay_2')] });
   });
 
@@ -349,10 +345,8 @@ describe('parked payments', () => {
     const still = { paymentId: 'pay_1', whole: false, at: 3, reason: expect.any(String) };
     expect(await retry('pay_1')).toEqual({ status: 200, json: still });
     store.mend(streamOf('pay_1'));
-    expect(await retry('pay_1')).toEqual({
-      status: 200,
-      json: { paymentId: 'pay_1', whole: true },
-    });
+    const whole = { paymentId: 'pay_1', whole: true };
+    expect(await retry('pay_1')).toEqual({ status: 200, json: whole });
     expect(await readModels.getAny('pay_1')).toMatchObject({ revision: 5, parked: false });
     await until('one is left', () => projector.status().parked === 1);
     expect((await retry('pay_1')).status).toBe(404);

@@ -9,6 +9,7 @@ import { until } from '../support/until.ts';
 import {
   approved,
   declined,
+  notSent,
   openBeforeEach,
   type ProviderDriver,
   SHORT_TIMEOUT_MS,
@@ -47,10 +48,7 @@ export const cardCases = (driver: ProviderDriver): void => {
 
     test('4210: never sent, and found as nothing', async () => {
       const operation = authorize('4000000000004210');
-      expect(await provider.execute(operation)).toMatchObject({
-        outcome: 'NOT_SENT',
-        byProvider: true,
-      });
+      expect(await provider.execute(operation)).toMatchObject(notSent);
       expect(await provider.lookUp(operation)).toEqual({ outcome: 'NOT_FOUND' });
       expect(await takeAll(provider, 10)).toEqual([]);
     });

@@ -6,6 +6,7 @@ import { authorize, followUp } from '../support/provider-operations.ts';
 import {
   approved,
   declined,
+  notSent,
   onlySimulated,
   openBeforeEach,
   type ProviderDriver,
@@ -45,10 +46,7 @@ export const fencingCases = (driver: ProviderDriver): void => {
         expect(await provider.fence(operation)).toEqual({ outcome: 'FENCED' });
         expect(await provider.fence(operation)).toEqual({ outcome: 'FENCED' });
         provider = await reopen();
-        expect(await provider.execute(operation)).toMatchObject({
-          outcome: 'NOT_SENT',
-          byProvider: true,
-        });
+        expect(await provider.execute(operation)).toMatchObject(notSent);
         expect(await provider.lookUp(operation)).toEqual({ outcome: 'NOT_FOUND' });
         expect(await takeAll(provider, 10)).toEqual(before);
       },

@@ -48,6 +48,9 @@ export const takeAll = async (
   return all;
 };
 
+/** What the provider says of an operation that it did not carry out. */
+export const notSent = { outcome: 'NOT_SENT', byProvider: true };
+
 /** Opens a provider over an empty ledger before each test of the group and hands it to `use`. */
 export const openBeforeEach = (driver: ProviderDriver, use: (opened: LoggedProvider) => void) => {
   const folder = folderOfEachTest();

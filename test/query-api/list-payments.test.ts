@@ -120,14 +120,12 @@ describe('interface, list: filters', () => {
 });
 
 describe('interface, list: errors', () => {
+  const STATUSES = 'PENDING, AUTHORIZED, CAPTURED, REFUNDED, VOIDED, FAILED';
   test.each([
     ['limit=0', 'limit must be an integer from 1 to 100'],
     ['limit=101', 'limit must be an integer from 1 to 100'],
     ['limit=1&limit=2', 'limit must be a string'],
-    [
-      'status=PAID',
-      'status must be one of PENDING, AUTHORIZED, CAPTURED, REFUNDED, VOIDED, FAILED',
-    ],
+    ['status=PAID', `status must be one of ${STATUSES}`],
     ['from=yesterday', 'from must be a date-time, as in 2026-01-31T08:00:00Z'],
     ['to=2026-02-30T00:00:00Z', 'to must be a date-time, as in 2026-01-31T08:00:00Z'],
     ['merchantReference=', 'merchantReference must not be empty'],

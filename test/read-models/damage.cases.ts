@@ -49,11 +49,7 @@ export const damageCases = (driver: ReadModelDriver): void => {
     });
 
     test('whichever field it is: none is served, and each is reported once', async () => {
-      const forged = FORGED.map(([field, value], n) => ({
-        field,
-        value,
-        id: `pay_of_${field}_${n}`,
-      }));
+      const forged = FORGED.map(([field, value], n) => ({ field, value, id: `pay_${field}_${n}` }));
       const ids = forged.map(({ id }) => id);
       await readModels.apply(
         ids.map((id) => change(readModelAt(id, 3))),

@@ -14,7 +14,7 @@ import { type MongoDatabase, mongoServer } from '../support/mongo-server.ts';
 import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
 import { type TcpProxy, tcpProxy } from '../support/tcp-proxy.ts';
 import { ENDS_MS_MAX, HANGS_MS } from '../support/time-bounds.ts';
-import { until, within } from '../support/until.ts';
+import { succeeds, until, within } from '../support/until.ts';
 import { readModelAt } from './opened.ts';
 
 const change = (paymentId: string, revision: number): ReadModelChange => ({
@@ -162,12 +162,7 @@ suite(`read models in MongoDB whose server fails${reason}`, () => {
     await database.drop();
   });
   const back = (): Promise<void> =>
-    until('the read models are back', () =>
-      readModels.filledTo().then(
-        () => true,
-        () => false,
-      ),
-    );
+    until('the read models are back', () => succeeds(readModels.filledTo()));
   /** Once more where a busy machine did not find the server again within the client's time for that. */
   const withPatience = async (call: () => Promise<unknown>): Promise<void> => {
     const begun = performance.now();

@@ -11,7 +11,7 @@ import { freePort } from '../support/free-port.ts';
 import { startMongoStandIn } from '../support/mongodb-stand-in.ts';
 import { READ_MODEL_SECRETS } from '../support/read-models-here.ts';
 import { type TcpProxy, tcpProxy } from '../support/tcp-proxy.ts';
-import { until } from '../support/until.ts';
+import { succeeds, until } from '../support/until.ts';
 
 /** The client checks a server at once where its last check was longer ago than 500 ms. */
 const UNCHECKED_MS = 1000;
@@ -45,12 +45,6 @@ const CLIENTS: Record<string, (url: string) => Opened | Promise<Opened>> = {
   },
 };
 
-const succeeds = (call: () => Promise<unknown>): Promise<boolean> =>
-  call().then(
-    () => true,
-    () => false,
-  );
-
 const expectBack = async ([name, open]: [string, (typeof CLIENTS)[string]]): Promise<void> => {
   const { proxy, url } = await reached();
   const { call, close } = await open(url);
@@ -64,7 +58,7 @@ const expectBack = async ([name, open]: [string, (typeof CLIENTS)[string]]): Pro
       proxy.shut();
       proxy.open();
     });
-    await until(`${name} in reach`, () => succeeds(call));
+    await until(`${name} in reach`, () => succeeds(call()));
   } finally {
     await close();
   }
@@ -76,7 +70,7 @@ test('each client is in reach once a server that was away at its start has come'
     open(`mongodb://127.0.0.1:${port}/payments`),
   );
   const opened = await Promise.all(opening);
-  const succeeding = () => Promise.all(opened.map(({ call }) => succeeds(call)));
+  const succeeding = () => Promise.all(opened.map(({ call }) => succeeds(call())));
   try {
     expect(await succeeding()).toEqual(opened.map(() => false));
     await startMongoStandIn(port);
@@ -101,7 +95,7 @@ test('a save that the server takes only a part of ends in its time, and the next
     await expect(save).rejects.toThrow(ReadModelsUnavailable);
     proxy.shut();
     proxy.open();
-    await until('a save succeeds', () => succeeds(() => kept.save('the place', 0)));
+    await until('a save succeeds', () => succeeds(kept.save('the place', 0)));
   } finally {
     await kept.close();
   }

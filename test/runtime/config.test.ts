@@ -337,10 +337,7 @@ describe('settings: warnings', () => {
     [{ JWT_SECRET: 'x'.repeat(32) }, []],
     [
       { JWT_JWKS_FILE: fileWith('w.json', JSON.stringify({ keys: [publicKey] })) },
-      [
-        'JWT_ISSUER is not set, so it is not checked',
-        'JWT_AUDIENCE is not set, so it is not checked',
-      ],
+      ['JWT_ISSUER', 'JWT_AUDIENCE'].map((name) => `${name} is not set, so it is not checked`),
     ],
   ])('%j warns of %j', (env, expected) => {
     expect(load(env).warnings).toEqual(expected);

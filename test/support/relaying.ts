@@ -6,7 +6,7 @@ import { type MemoryEventStore, memoryEventStore } from './memory-event-store.ts
 import { memoryDocument, memoryFeed } from './memory-feed.ts';
 import { newEvent, wholeLife } from './payment-events.ts';
 import { silent } from './silent-log.ts';
-import { until } from './until.ts';
+import { succeeds, until } from './until.ts';
 
 export const appendOne = async (
   store: MemoryEventStore,
@@ -65,11 +65,5 @@ export const untilHalted = (relay: Relay): Promise<void> =>
   until('halted', () => relay.status().state === 'halted');
 
 /** It has tried what was parked at its start, and takes requests. */
-export const untilReady = (relay: Relay): Promise<void> => {
-  const isReady = () =>
-    relay.retryParked('pay_none').then(
-      () => true,
-      () => false,
-    );
-  return until('the relay takes requests', isReady);
-};
+export const untilReady = (relay: Relay): Promise<void> =>
+  until('the relay takes requests', () => succeeds(relay.retryParked('pay_none')));

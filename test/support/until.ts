@@ -17,6 +17,13 @@ export const until = async (
   }
 };
 
+/** Whether a call succeeds, for conditions that are waited for. */
+export const succeeds = async (call: Promise<unknown>): Promise<boolean> =>
+  call.then(
+    () => true,
+    () => false,
+  );
+
 /** The result of some work; fails where it took `boundMs` or longer. */
 export const within = async <T>(boundMs: number, work: () => Promise<T>): Promise<T> => {
   const begun = performance.now();
