@@ -2,6 +2,7 @@
 import { afterAll, afterEach, expect, test } from '@jest/globals';
 import Fastify from 'fastify';
 import type { Simulator } from '../../providers/simulator/simulator.ts';
+import { JANE } from '../support/provider-operations.ts';
 import { type CommandResponse, idOf, NO_RETRIES } from '../support/service-in-process.ts';
 import {
   type CommandProcess,
@@ -31,13 +32,8 @@ afterAll(async () => {
 
 const create = (at: CommandProcess, key: string): Promise<CommandResponse> => {
   const authentication = { returnUrl: 'https://shop.example/back' };
-  const card = {
-    number: NEEDS_SHOPPER,
-    holderName: 'Jane Doe',
-    expiryMonth: '12',
-    expiryYear: '2030',
-  };
-  return at.create({ paymentMethod: { type: 'CARD', card: { ...card, authentication } } }, { key });
+  const card = { number: NEEDS_SHOPPER, ...JANE, authentication };
+  return at.create({ paymentMethod: { type: 'CARD', card } }, { key });
 };
 /** At `a`. */
 const waiting = async (key: string) => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { httpServer } from '../support/faulty-server.ts';
 import { providerHere } from '../support/provider-here.ts';
+import { JANE } from '../support/provider-operations.ts';
 import {
   type CommandResponse,
   expectError,
@@ -32,21 +33,10 @@ afterAll(async () => {
   await short[Symbol.asyncDispose]();
 });
 
-const BY_NUMBER = {
-  number: NEEDS_SHOPPER,
-  holderName: 'Jane Doe',
-  expiryMonth: '12',
-  expiryYear: '2030',
-};
+const AT_SHOP = { number: NEEDS_SHOPPER, ...JANE, authentication: { returnUrl: RETURN_URL } };
 const BY_TOKEN = { token: 'tok_authenticate', holderName: 'Jane Doe' };
 const bodyOf = (card: object = {}, fields: object = {}) =>
-  payment({
-    ...fields,
-    paymentMethod: {
-      type: 'CARD',
-      card: { ...BY_NUMBER, authentication: { returnUrl: RETURN_URL }, ...card },
-    },
-  });
+  payment({ ...fields, paymentMethod: { type: 'CARD', card: { ...AT_SHOP, ...card } } });
 const create = (at: InProcess, key?: string, body = bodyOf()) =>
   at.ask('POST', PAYMENTS, body, key === undefined ? {} : { key });
 

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
 import { createLogger } from '../../shared/runtime/log.ts';
 import { httpServer } from '../support/faulty-server.ts';
+import { JANE } from '../support/provider-operations.ts';
 import {
   expectError,
   idOf,
@@ -27,12 +28,7 @@ const GIVEN = { ...KEPT, cryptogram: CRYPTOGRAM };
 
 const service = await serviceOfTests();
 
-const BY_NUMBER = {
-  number: '4242424242424242',
-  holderName: 'Jane Doe',
-  expiryMonth: '12',
-  expiryYear: '2030',
-};
+const BY_NUMBER = { number: '4242424242424242', ...JANE };
 const BY_TOKEN = { token: 'tok_visa', holderName: 'Jane Doe' };
 const bodyWith = (threeDSecure: object | null, card: object = BY_NUMBER, fields: object = {}) =>
   payment({ ...fields, paymentMethod: { type: 'CARD', card: { ...card, threeDSecure } } });

@@ -39,9 +39,9 @@ const example = (file: string, keyFile = key) => {
   const { status, stdout, stderr } = spawnSync('python3', [join(ROOT, EXAMPLE), file, keyFile]);
   return { status, stdout: stdout.toString(), stderr: stderr.toString() };
 };
-const said = (status: number, line: RegExp) => ({
-  ...{ status, stdout: expect.stringMatching(line), stderr: '' },
-});
+const said = (status: number, line: RegExp) => {
+  return { status, stdout: expect.stringMatching(line), stderr: '' };
+};
 const INTACT = said(0, /^intact {2}\d+ events of log /);
 const broken = (why: string) => said(3, new RegExp(`^BROKEN {2}.*${why}`));
 

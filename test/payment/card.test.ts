@@ -25,12 +25,11 @@ import {
 import { holdsKnownCard } from '../../shared/runtime/card-numbers.ts';
 import { CARD_KEPT } from '../support/payment-events.ts';
 import { propertyRuns } from '../support/property-runs.ts';
+import { JANE } from '../support/provider-operations.ts';
 
 const cardWith = (fields: Partial<CardInput>): CardInput => ({
   number: '4242424242424242',
-  holderName: 'Jane Doe',
-  expiryMonth: '12',
-  expiryYear: '2030',
+  ...JANE,
   ...fields,
 });
 

@@ -148,7 +148,7 @@ describe('gaps §15: a refund bounces', () => {
   const first = refundObserved({ ...third, refundId: 're_2' });
   const two = [...asSold, first, refundObserved(elsewhere)];
   recordedOnce([
-    ['all', asRefunded, ours, [refundFailed(codes)], { ...back, transactions: [{}, bounced] }],
+    ['in whole', asRefunded, ours, [refundFailed(codes)], { ...back, transactions: [{}, bounced] }],
     [
       'one of two, with the amount of its outcome (L5)',
       [...beside, refunded(third)],

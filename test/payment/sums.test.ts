@@ -79,6 +79,7 @@ test('an outcome of another amount than before is found in every stream', () => 
 });
 
 describe('sums that cannot be, each with its reason', () => {
+  const inEuros = authorized({ currency: 'EUR' });
   test.each<[string, PaymentEvent[], string]>([
     [
       'a second create',
@@ -175,7 +176,7 @@ describe('sums that cannot be, each with its reason', () => {
       [...capturing, captureDeclined({ amount: 1 })],
       '3: its amount of 1 is not the 2000 that its intent requested',
     ],
-    ['euros', [created(), authorized({ currency: 'EUR' })], '1: its currency EUR is not USD'],
+    ['another currency', [created(), inEuros], '1: its currency EUR is not USD'],
     [
       'an outcome without its intent',
       [created(), authorized(), captured({ operationId: operationId(9) })],

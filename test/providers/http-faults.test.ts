@@ -11,7 +11,7 @@ import {
   refusedUrl,
 } from '../support/faulty-server.ts';
 import { type LoggedProvider, withLog } from '../support/logged-provider.ts';
-import { APPROVED_CARD, authorize, CVV, followUp } from '../support/provider-operations.ts';
+import { APPROVED_CARD, authorize, CVV, followUp, JANE } from '../support/provider-operations.ts';
 import { AWAITED_MS, ENDS_MS_MAX, HANGS_MS } from '../support/time-bounds.ts';
 import { within } from '../support/until.ts';
 
@@ -344,8 +344,7 @@ describe('provider.md: what the driver sends', () => {
       consumer: { firstName: 'Jane', email: 'jane@example.com' },
     };
     const sent = authorize(undefined, ofMerchant);
-    const expiry = { expiryMonth: '12', expiryYear: '2030' };
-    const card = { number: APPROVED_CARD, holderName: 'Jane Doe', ...expiry, cvv: CVV };
+    const card = { number: APPROVED_CARD, ...JANE, cvv: CVV };
     const common = { paymentId: 'pay_1', amount: 2000, currency: 'USD' };
     expect(await received(sent, '/v1/')).toEqual({
       url: `/v1/operations/${sent.operationId}`,

@@ -5,6 +5,8 @@ import { operationId } from './payment-events.ts';
 
 export const APPROVED_CARD = '4242424242424242';
 export const CVV = '739';
+/** Who holds a card, and until when. */
+export const JANE = { holderName: 'Jane Doe', expiryMonth: '12', expiryYear: '2030' };
 export const MERCHANT = 'm_1';
 
 type CardOperation = Extract<ProviderOperation, { kind: 'AUTHORIZE' | 'SALE' }>;
@@ -28,13 +30,7 @@ export const authorize = (
   amount: 2000,
   currency: 'USD',
   kind: 'AUTHORIZE',
-  card: new CardSecret({
-    number,
-    holderName: 'Jane Doe',
-    expiryMonth: '12',
-    expiryYear: '2030',
-    cvv: CVV,
-  }),
+  card: new CardSecret({ number, ...JANE, cvv: CVV }),
   ...parts,
 });
 
