@@ -1,7 +1,7 @@
 /** The last verification of the log and comparison with the provider's ledger, by any process. */
 import { z } from 'zod';
 import type { KeyDocument } from '../shared/read-models/key-document.ts';
-import { parseText } from '../shared/runtime/json.ts';
+import { jsonFieldsOf } from '../shared/runtime/json.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import {
@@ -58,9 +58,8 @@ const withStanding = (record: CheckRecord): CheckRecord => {
 };
 
 /** The next run writes a damaged one anew. */
-export const parseCheckRecord = (text?: string): CheckRecord => {
-  const json = parseText(text);
-  const read = checkRecord.safeParse(json.ok ? json.value : undefined);
+export const parseCheckRecord = (text = ''): CheckRecord => {
+  const read = checkRecord.safeParse(jsonFieldsOf(text));
   return read.success ? withStanding(read.data) : NEVER;
 };
 
