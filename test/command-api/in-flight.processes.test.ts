@@ -168,6 +168,8 @@ describe('ADR-0068: a call of a process whose clock is an hour behind stays in f
     a.clock.aheadMs = -HOUR_MS;
     const id = await authorizedAt(a);
     const held = await a.faults.hold(() => a.change('capture', id));
+    const payment = await loaded(id);
+    await until('b has seen the intent', () => b.side.inFlight.leftMs(payment) > 0);
     b.store.streamReads = 0;
     const voiding = b.change('void', id);
     await until('b has read the stream again and again', () => b.store.streamReads > 3);
