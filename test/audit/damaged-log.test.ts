@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { streamOf } from '../../shared/payment/events.ts';
+import { fewAtOnce } from '../../shared/runtime/scheduling.ts';
 import { runCli } from '../support/cli.ts';
 import {
   expectError,
@@ -127,7 +128,7 @@ test('a sale whose capture the index hides is not voided, over restarts, and a r
 
 test('an empty page of an index fails the requests that meet it, and is told by itself', async () => {
   service = await openInProcess({ VERIFY_INTERVAL_MS: '0' }, logger());
-  const created = await Promise.all(Array.from({ length: 600 }, () => service.create()));
+  const created = await fewAtOnce(Array(600).fill(0), () => service.create());
   const ids = created.map(idOf);
   await service.restart((folder) =>
     edit(folder, (bytes, db) => {
@@ -157,7 +158,7 @@ test('an empty page of an index fails the requests that meet it, and is told by 
     expect(await cli('repair', '--data', stopped)).toMatchObject({ code: 0 });
   });
   expect([await isReady(), (await service.create()).status]).toEqual([true, 200]);
-  const again = await Promise.all(ids.map((id) => service.change('capture', id)));
+  const again = await fewAtOnce(ids, (id) => service.change('capture', id));
   expect(again.map(({ status }) => status)).toEqual(ids.map((_, n) => (n < taken ? 422 : 200)));
 });
 
