@@ -50,22 +50,16 @@ function createAppendCall(credentials: Credentials) {
 export function createSender(connection: Connection) {
   const { once, isClosed, credentials, callTimeoutMs } = connection;
   const call = createAppendCall(credentials);
-  const attempt = (stream: string, after: number, batch: Proposed[], ms: number) =>
-    once(ms, (client) => call(client, { stream, after, batch }));
 
   /** Throws StoreUnavailable, StreamNotWhole or AppendOutcomeUnknown. */
-  return async (
-    stream: string,
-    after: number,
-    batch: Proposed[],
-  ): Promise<Stored | { conflict: number }> => {
+  return async (request: AppendRequest): Promise<Stored | { conflict: number }> => {
     const endsAt = performance.now() + callTimeoutMs;
     let mayBeStored = false;
     for (let attempts = 1; ; attempts++) {
       // Two tries without an answer leave time for a third, on a new client.
       const ms = Math.min(endsAt - performance.now(), callTimeoutMs * 0.4);
       try {
-        return await attempt(stream, after, batch, ms);
+        return await once(ms, (client) => call(client, request));
       } catch (error) {
         const outcome = callOutcomeOf(error);
         if (outcome === 'conflict') return { conflict: actualRevision(error) };
@@ -141,7 +135,7 @@ export function createAppender(send: BatchSender, streams: StreamReader, seen: S
     if (seen.removals.get(stream)) await streams.mustBeWhole(stream);
     if (expected !== 'none') await checkHash(stream, expected);
     const after = expected === 'none' ? -1 : expected.revision;
-    const sent = await send(stream, after, encoded.map(toServer));
+    const sent = await send({ stream, after, batch: encoded.map(toServer) });
     // At "no stream" the server goes on where a deleted stream ended.
     if ('last' in sent && sent.last > after + encoded.length) throw notWhole(stream, 'deleted');
     const events =
@@ -170,7 +164,7 @@ export function createMetaClaims(send: BatchSender, reads: WholeReads) {
     const before = await found(stream);
     if (before.value !== undefined) return before.value;
     const claim = proposed(randomUUID(), VALUE_CLAIMED, { value }, {});
-    await send(stream, before.last, [claim]).catch((error) => {
+    await send({ stream, after: before.last, batch: [claim] }).catch((error) => {
       throw unavailable(error);
     });
     const now = await found(stream);
