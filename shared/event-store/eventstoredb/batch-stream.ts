@@ -20,8 +20,6 @@ import {
 
 const { StreamsService } = streamsGrpc;
 
-type Waiting = { resolve(stored: Stored): void; reject(error: unknown): void };
-
 const asIs = (bytes: Buffer): Buffer => bytes;
 
 const startAppends = (stubs: Stubs, ...args: CallArguments) =>
@@ -39,7 +37,7 @@ function errorOfEnd(error: GrpcError | undefined, hadResponse: boolean, isAlone:
 
 /** Calls `left` when the next append needs another stream. */
 function follow(duplex: ReturnType<typeof startAppends>, left: () => void) {
-  const waiting = new Map<string, Waiting>();
+  const waiting = new Map<string, PromiseWithResolvers<Stored>>();
   let hadResponse = false;
   let isSuspect = false;
   let isOver = false;
@@ -73,11 +71,11 @@ function follow(duplex: ReturnType<typeof startAppends>, left: () => void) {
 
   return {
     send(id: string, request: AppendRequest): Promise<Stored> {
-      const { promise, resolve, reject } = Promise.withResolvers<Stored>();
       if (isOver) throw Object.assign(new Error('the stream was not open'), { type: 'not-sent' });
       duplex.write(appendRequestOf(id, request));
-      waiting.set(id, { resolve, reject });
-      return promise;
+      const append = Promise.withResolvers<Stored>();
+      waiting.set(id, append);
+      return append.promise;
     },
     giveUp(id: string): void {
       isSuspect = true;
