@@ -46,20 +46,21 @@ type Subscribing = {
 
 type Ending = { error?: unknown; reason: string };
 
-type Session = {
+const newSession = (after: LogPosition | undefined) => ({
   /** Not yet taken by the reader. */
-  events: ServerEvent[];
-  last: LogPosition | undefined;
-  hasDelivered: boolean;
-  confirmed: boolean;
-  live: boolean;
-  lastSign: number;
-  looking: boolean;
-  ended: Ending | undefined;
-  call?: ReadCall;
-  watch?: NodeJS.Timeout;
-  wake(): void;
-};
+  events: [] as ServerEvent[],
+  last: after,
+  hasDelivered: false,
+  confirmed: false,
+  live: false,
+  lastSign: performance.now(),
+  looking: false,
+  ended: undefined as Ending | undefined,
+  call: undefined as ReadCall | undefined,
+  watch: undefined as NodeJS.Timeout | undefined,
+  wake: (): void => undefined,
+});
+type Session = ReturnType<typeof newSession>;
 
 /** In a later turn: a call that is cancelled as it starts or in its own listener may throw. */
 const leave = ({ call }: Session): void => void setImmediate(() => call?.cancel());
@@ -119,17 +120,7 @@ const take = (session: Session, options: Subscribing, response: ReadResponse): v
 };
 
 const startSession = (options: Subscribing, after: LogPosition | undefined): Session => {
-  const session: Session = {
-    events: [],
-    last: after,
-    lastSign: performance.now(),
-    ended: undefined,
-    hasDelivered: false,
-    confirmed: false,
-    live: false,
-    looking: false,
-    wake: () => undefined,
-  };
+  const session = newSession(after);
   const fail = (error: unknown): void => {
     options.refusals.note(error);
     end(session, { error, reason: 'error' });
