@@ -12,14 +12,7 @@ export const TESTS = { max: 4, inMs: 60_000 };
 export const CHANGES = { max: 20, inMs: 60_000 };
 
 /** Times are RFC 3339 in UTC. */
-export type Endpoint = {
-  endpointId: string;
-  merchantId: string;
-  url: string;
-  /** Undefined: all but `payment.created`. */
-  eventTypes: readonly string[] | undefined;
-  description: string | undefined;
-  apiVersion: 'v1';
+export type Endpoint = Omit<DataOf<'WebhookEndpointCreated'>, 'after' | 'identity'> & {
   createdAt: string;
   updatedAt: string;
   /** Events after this position are sent; null: from the start of the log. */
@@ -44,12 +37,10 @@ export const isOfWebhooks = (recorded: RecordedEvent): recorded is RecordedWebho
   isWebhookEvent(recorded.event);
 
 const created = (
-  { after, eventTypes, description, identity: _, ...data }: DataOf<'WebhookEndpointCreated'>,
+  { after, identity: _, ...data }: DataOf<'WebhookEndpointCreated'>,
   time: string,
 ): Endpoint => ({
   ...data,
-  eventTypes,
-  description,
   createdAt: time,
   updatedAt: time,
   after: after ?? null,
