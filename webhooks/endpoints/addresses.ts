@@ -38,9 +38,8 @@ const listOf = (networks: readonly string[]): BlockList => {
   return list;
 };
 
-const specialIpv4 = listOf(SPECIAL_IPV4);
+const special = listOf([...SPECIAL_IPV4, ...SPECIAL_IPV6]);
 const globalIpv6 = listOf(GLOBAL_IPV6);
-const specialIpv6 = listOf(SPECIAL_IPV6);
 
 /** `allowed`: by the operator, also over http. A text that is no IP address, or has a zone, is refused. */
 export type AddressKindOf = (address: string) => 'public' | 'allowed' | 'refused';
@@ -53,11 +52,8 @@ export const addressKinds = (allowedNetworks: readonly string[]): AddressKindOf 
     if (family === 0 || address.includes('%')) return 'refused';
     // BlockList takes an IPv4 address that is mapped into IPv6 for the IPv4 address.
     if (allowed.check(address, familyOf(address))) return 'allowed';
-    const isPublic =
-      family === 4
-        ? !specialIpv4.check(address, 'ipv4')
-        : globalIpv6.check(address, 'ipv6') && !specialIpv6.check(address, 'ipv6');
-    return isPublic ? 'public' : 'refused';
+    const isGlobal = family === 4 || globalIpv6.check(address, 'ipv6');
+    return isGlobal && !special.check(address, familyOf(address)) ? 'public' : 'refused';
   };
 };
 
