@@ -103,12 +103,7 @@ const recordCalls = (app: FastifyInstance, metrics: Metrics): void => {
 type Call = FastifyRequest<{ Params: { operationId: string } }>;
 
 /** A FENCED one is a conflict to a PUT alone. */
-const respond = (
-  call: Call,
-  reply: FastifyReply,
-  known: KnownOperation,
-  fencedStatus: 200 | 409,
-) => {
+const respond = (call: Call, reply: FastifyReply, known: KnownOperation) => {
   const { operationId } = call.params;
   switch (known.outcome) {
     case 'RECORDED':
@@ -118,7 +113,8 @@ const respond = (
     case 'AT_WORK':
       return reply.code(202).send({ operationId, state: 'AT_WORK' });
     case 'FENCED':
-      return reply.code(fencedStatus).send({ operationId, outcome: 'FENCED' });
+      reply.code(call.method === 'PUT' ? 409 : 200);
+      return reply.send({ operationId, outcome: 'FENCED' });
   }
 };
 
@@ -149,9 +145,9 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
         return;
       case 'NOT_REACHABLE':
         // The request did arrive, so only a fence can promise that it will never run.
-        return respond(call, reply, simulation.fence(operationId), 409);
+        return respond(call, reply, simulation.fence(operationId));
       default:
-        return respond(call, reply, carried, 409);
+        return respond(call, reply, carried);
     }
   });
 
@@ -159,11 +155,11 @@ const addOperations = (app: FastifyInstance, simulation: Simulation): void => {
     const found = simulation.find(call.params.operationId);
     return found === undefined || found.outcome === 'FENCED'
       ? reply.code(404).send({ error: 'nothing with that id has been carried out' })
-      : respond(call, reply, found, 200);
+      : respond(call, reply, found);
   });
 
   app.delete('/operations/:operationId', async (call: Call, reply) =>
-    respond(call, reply, simulation.fence(call.params.operationId), 200),
+    respond(call, reply, simulation.fence(call.params.operationId)),
   );
 
   app.post('/tokens', async ({ body }, reply) => {

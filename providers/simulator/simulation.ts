@@ -16,9 +16,7 @@ import { type CardBehaviour, SLOW_CARD_MS } from './test-cards.ts';
 type Carried =
   | Recorded
   | WaitingOperation
-  | { outcome: 'RESPONSE_LOST' }
-  | { outcome: 'NOT_REACHABLE' }
-  | { outcome: 'SILENT' };
+  | { outcome: 'RESPONSE_LOST' | 'NOT_REACHABLE' | 'SILENT' };
 
 export type KnownOperation = Recorded | WaitingOperation | { outcome: 'AT_WORK' };
 
