@@ -4,7 +4,7 @@ import type { LaterResult } from '../../shared/payment/commands.ts';
 import type { FailureCode, Minor } from '../../shared/payment/fields.ts';
 import { minor } from '../../shared/payment/transitions.ts';
 import { passesLuhn } from '../../shared/runtime/card-numbers.ts';
-import type { OperationOrder, PaymentQuestion } from '../port.ts';
+import type { LedgerEntry, OperationOrder, PaymentQuestion } from '../port.ts';
 import { type CardBehaviour, TEST_CARDS } from './test-cards.ts';
 
 export type CardOperation = Extract<OperationOrder, { kind: 'AUTHORIZE' | 'SALE' }>;
@@ -16,12 +16,8 @@ export type SimulatedOutcome = {
   providerFailureCode?: string;
 };
 
-export type KnownAuthorization = {
-  kind: OperationOrder['kind'];
+export type KnownAuthorization = Pick<LedgerEntry, 'kind' | 'paymentId' | 'amount' | 'currency'> & {
   outcome: 'APPROVED' | 'DECLINED' | 'FENCED';
-  paymentId: string;
-  amount: number;
-  currency: string;
   behaviour: CardBehaviour | null;
   /** Totals of approved follow-ups, in minor units; null where there is none. */
   captured: number | null;
