@@ -12,23 +12,10 @@ import { callOutcomeOf } from './call-outcome.ts';
 import { addressOf, type StoreClient } from './client.ts';
 import { inTime, swallow } from './connection.ts';
 
-type ClusterMember = { address: string; state: string; isAlive: boolean };
-
 type Right = 'allowed' | 'refused' | 'unknown';
 
 /** `version` is null, and `members` empty, where the server does not say. */
-export type ServerFacts = {
-  version: string | null;
-  members: ClusterMember[];
-  namesOneNode: boolean;
-  /** tls=false: the server checks no user. */
-  isInsecure: boolean;
-  readAll: Right;
-  append: Right;
-  /** Without both rights the log is append-only by the server's own rule. */
-  remove: Right;
-  rewriteMetadata: Right;
-};
+export type ServerFacts = Awaited<ReturnType<typeof askServer>>;
 
 const STATE_NAMES = new Map(
   Object.entries(gossipPb.MemberInfo.VNodeState).map(([name, number]) => [
@@ -49,7 +36,7 @@ const versionOf = async (client: StoreClient): Promise<string | null> => {
   return /\d/.test(serverVersion) ? serverVersion : null;
 };
 
-const membersOf = async (client: StoreClient): Promise<ClusterMember[]> => {
+const membersOf = async (client: StoreClient) => {
   const info = await stubsOf(client).execute(
     gossipGrpc.GossipClient,
     'gossip',
@@ -79,7 +66,7 @@ const readOne = async (client: EventStoreDBClient): Promise<void> => {
 };
 
 /** Tries each right on a new stream, which may stay. Throws as `addressOf`. */
-export const askServer = async (url: string, questionMsMax = 2_000): Promise<ServerFacts> => {
+export const askServer = async (url: string, questionMsMax = 2_000) => {
   const address = addressOf(url);
   const client = address.client();
   const ask = <T>(work: Promise<T>, otherwise: T): Promise<T> =>
@@ -90,18 +77,20 @@ export const askServer = async (url: string, questionMsMax = 2_000): Promise<Ser
   const event = jsonEvent({ type: 'DoctorLooked', data: {} });
   const metadata: StreamMetadata = { maxCount: 1 };
   try {
-    const version = await ask<string | null>(versionOf(client), null);
-    const members = await ask<ClusterMember[]>(membersOf(client), []);
+    const version = await ask(versionOf(client), null);
+    const members = await ask(membersOf(client), []);
     const readAll = await may(() => readOne(client));
     const expectedRevision = NO_STREAM;
     const append = await may(() =>
       client.appendToStream(stream, event, { credentials, expectedRevision }),
     );
+    // Without both rights the log is append-only by the server's own rule.
     const rewriteMetadata = await may(() =>
       client.setStreamMetadata(stream, metadata, { credentials, expectedRevision }),
     );
     const remove = await may(() => client.deleteStream(stream, { credentials }));
     const namesOneNode = !/^esdb\+discover:/i.test(url) && !/\/\/[^/?]*,/.test(url);
+    /** tls=false: the server checks no user. */
     const isInsecure = !address.isSecure;
     return { version, members, namesOneNode, isInsecure, readAll, append, remove, rewriteMetadata };
   } finally {
