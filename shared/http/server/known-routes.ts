@@ -25,11 +25,9 @@ export const watchRoutes = (
   app: FastifyInstance,
   elsewhere: readonly string[] = [],
 ): ((url: string) => string[]) => {
-  const known = new Map<string, { pattern: RegExp; methods: Set<string> }>();
+  const known: { pattern: RegExp; methods: readonly string[] }[] = [];
   const note = (url: string, methods: readonly string[]): void => {
-    const route = known.get(url) ?? { pattern: patternOf(url), methods: new Set() };
-    for (const method of methods) route.methods.add(method);
-    known.set(url, route);
+    known.push({ pattern: patternOf(url), methods });
   };
   for (const route of elsewhere) {
     const [method = '', url = ''] = route.split(' ');
@@ -38,7 +36,7 @@ export const watchRoutes = (
   app.addHook('onRoute', ({ url, method }) => note(url, [method].flat()));
   return (url) => {
     const path = pathOf(url);
-    const fitting = [...known.values()].filter(({ pattern }) => pattern.test(path));
-    return [...new Set(fitting.flatMap(({ methods }) => [...methods]))].sort();
+    const fitting = known.filter(({ pattern }) => pattern.test(path));
+    return [...new Set(fitting.flatMap(({ methods }) => methods))].sort();
   };
 };
