@@ -121,17 +121,15 @@ const linesOf = ({ url, inEffect, isGiven, isOn, showsMetrics }: Installation) =
         isOn('PROVIDER_ALLOW_HTTP'),
       'the gateway shows /metrics to any client': showsMetrics && isElsewhere,
     },
-    '9 backups': {},
-    '10 alerts': {},
-    '11 upgrade': {},
-    '13 bad day': {},
   };
   return sections;
 };
 
 /** `settings` are those in effect at `url`. Sends one request, and changes nothing. */
 export const walkProduction = async (url: string, settings: readonly EffectiveSetting[]) => {
-  return Object.entries(linesOf(await installationAt(url, settings))).map(([section, lines]) => {
+  const sections = linesOf(await installationAt(url, settings));
+  return Object.keys({ ...sections, ...BY_HAND }).map((section) => {
+    const lines = sections[section] ?? {};
     const missing = Object.keys(lines).filter((line) => lines[line]);
     return { section, missing, ...(BY_HAND[section] && { byHand: BY_HAND[section] }) };
   });
