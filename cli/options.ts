@@ -17,11 +17,10 @@ export type Given<Texts extends string, Flags extends string = never> = {
   format: Format;
 } & Partial<Record<Texts, string> & Record<Flags, true>>;
 
-export const formatOption = (): Option =>
-  new Option('--format <format>', 'how to print').choices(['pretty', 'json']).default('pretty');
-
 export const formatted = (name: string, ...examples: string[]): Command =>
-  verb(name, ...examples).addOption(formatOption());
+  verb(name, ...examples).addOption(
+    new Option('--format <format>', 'how to print').choices(['pretty', 'json']).default('pretty'),
+  );
 
 export const dataOption = (what = 'read this stopped data folder, and change nothing in it') =>
   new Option('--data <folder>', what);
