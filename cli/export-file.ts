@@ -248,11 +248,7 @@ const breakOfWhole = (seen: Scan, manifest: Manifest): FileBreak | undefined => 
 };
 
 /** `publicKey`: the seals must lead to or from it. `events` were intact. Throws CommandFailed for an unreadable file. */
-export const verifyFile = async (
-  file: string,
-  manifestFile: string = manifestFileOf(file),
-  publicKey?: string,
-) => {
+export const verifyFile = async (file: string, manifestFile?: string, publicKey?: string) => {
   const manifest = readManifestOf(file, manifestFile);
   const { head, completeness, removed = [], signature } = manifest;
   const seen = await scan(file, manifest, publicKey);
