@@ -118,14 +118,12 @@ export const batchOf = (changes: ReadModelChange[], rowCheck: RowCheck): Batch =
 const given = <T>(value: T | undefined, filter: (value: T) => object): object[] =>
   value === undefined ? [] : [filter(value)];
 
+const EQUAL = ['merchantId', 'merchantReference', 'status'] as const;
+
 /** One filter for each meaning of the searched text: each has its own index. */
 export const filtersOf = (search: PaymentSearch): { $and: object[] }[] => {
   const all = [
-    ...given(search.merchantId, (id) => ({ merchantId: storedText(id) })),
-    ...given(search.merchantReference, (reference) => ({
-      merchantReference: storedText(reference),
-    })),
-    ...given(search.status, (status) => ({ status: storedText(status) })),
+    ...EQUAL.flatMap((field) => given(search[field], (text) => ({ [field]: storedText(text) }))),
     ...given(search.from, (from) => ({ createdAt: { $gte: storedText(from) } })),
     ...given(search.to, (to) => ({ createdAt: { $lt: storedText(to) } })),
     ...given(search.minAmount, (amount) => ({ amount: { $gte: Number(amount) } })),
