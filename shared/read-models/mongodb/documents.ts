@@ -12,20 +12,17 @@ const SCHEMA_VERSION = 4;
 /** Begins every collection's name, so that another version fills other collections next to these. */
 export const FORM = `read_models_${SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION}`;
 
+type LeftOut = 'merchantReference' | 'unresolvedSince' | 'unresolved';
+
 /** `_id` is the payment id. The body is a text: a document of fields would not come back to the byte. */
-export type StoredPayment = Omit<
-  DocumentRow,
-  'paymentId' | 'merchantReference' | 'unresolvedSince' | 'unresolved'
-> & {
-  _id: string;
-  merchantReference?: string;
-  unresolvedSince?: string;
-  unresolved?: string;
-  /** The revision of the poison event that parked the payment; past once `revision` has reached it. */
-  parkedAt?: number;
-  /** Over all of the above but `parkedAt` (document-row.ts). */
-  check: string;
-};
+export type StoredPayment = Omit<DocumentRow, 'paymentId' | LeftOut> &
+  Partial<Record<LeftOut, string>> & {
+    _id: string;
+    /** The revision of the poison event that parked the payment; past once `revision` has reached it. */
+    parkedAt?: number;
+    /** Over all of the above but `parkedAt` (document-row.ts). */
+    check: string;
+  };
 
 /** `_id` is the payment id, `revision` that of the poison event. */
 export type StoredParking = { _id: string; revision: number; reason: string; since: string };
