@@ -122,18 +122,6 @@ const actionOf = (waiting: WaitingOperation, question: Sum, port: number) => {
   return { outcome: 'ACTION_REQUIRED', url, expiresAt: waiting.expiresAt } as const;
 };
 
-const callsWithin =
-  (timeoutMs: number, logger: Pick<Logger, 'error'> | undefined) =>
-  async <T>(operationId: string, call: () => Promise<T>): Promise<T | Unknown> => {
-    try {
-      return await within(timeoutMs, call(), () => LATE);
-    } catch (error) {
-      if (error === LATE) return unknown('timeout');
-      logger?.error({ operationId }, 'the simulated provider could not use its ledger');
-      return unknown('failed');
-    }
-  };
-
 /** The simulator in this process; `register` serves the shopper's page. */
 export type Simulator = Provider & { register(app: FastifyInstance): void };
 
@@ -150,7 +138,15 @@ export const openSimulator = async (options: {
   const happening = openHappenings(simulation);
   let portNow = (): number => port;
 
-  const inTime = callsWithin(timeoutMs, logger);
+  const inTime = async <T>(operationId: string, call: () => Promise<T>): Promise<T | Unknown> => {
+    try {
+      return await within(timeoutMs, call(), () => LATE);
+    } catch (error) {
+      if (error === LATE) return unknown('timeout');
+      logger?.error({ operationId }, 'the simulated provider could not use its ledger');
+      return unknown('failed');
+    }
+  };
 
   return {
     register: (app) => {
