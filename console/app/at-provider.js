@@ -49,7 +49,7 @@ const COLUMNS = ['Operation', 'Amount', 'Log', 'Provider', 'Finding'];
 export const AtProvider = ({ paymentId, address, loaded, isBroken }) => {
   /** @param {Reconciliation} value */
   const shown = (value) => html`<${Table} label="Operations at the provider" columns=${COLUMNS}>
-      <tbody>${value.operations.map((one) => html`<${Row} key=${one.operationId} compared=${one} address=${address} />`)}</tbody><//>
+      ${value.operations.map((one) => html`<${Row} key=${one.operationId} compared=${one} address=${address} />`)}<//>
     ${value.notCompared > 0 && html`<p><a href="#happened">${numberOf(value.notCompared, 'older operation')}</a> not compared: <code>npx payments reconcile ${paymentId} --limit 100</code></p>`}
     <p><button type="button" onClick=${loaded.again}>Ask the provider again</button></p>
     <${Raw} value=${value} />`;

@@ -49,7 +49,7 @@ const Attempts = ({ base, endpointId }) => {
     attempts.length === 0
       ? html`<p>No attempt yet.</p>`
       : html`<${Table} label="Attempts" columns=${COLUMNS} caption=${`The last ${numberOf(attempts.length, 'attempt')}, the latest first.`}>
-        <tbody>${attempts.map((attempt) => html`<${AttemptRow} key=${`${attempt.eventId}${attempt.at}`} attempt=${attempt} endpointId=${endpointId} isOwn=${base === OWN_ENDPOINTS} />`)}</tbody><//>`;
+        ${attempts.map((attempt) => html`<${AttemptRow} key=${`${attempt.eventId}${attempt.at}`} attempt=${attempt} endpointId=${endpointId} isOwn=${base === OWN_ENDPOINTS} />`)}<//>`;
   return html`<${Shown} loaded=${loaded} what="the attempts">${shown}<//>`;
 };
 

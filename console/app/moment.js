@@ -133,7 +133,7 @@ const Then = ({ moment, events }) => {
       differences.length === 0
         ? html`<p>${revision === now.revision ? 'This is the payment now.' : 'Nothing.'}</p>`
         : html`<${Table} label="Differences" columns=${['Field', 'Then', html`Now (<a href=${paymentPage(payment.paymentId, now.revision)}>r${now.revision}</a>)`]}>
-            <tbody>${differences.map((one) => html`<tr><th scope="row" class="id"><${Name} name=${one.path} /></th><td>${leaf(one.path, one.was, revision)}</td><td>${leaf(one.path, one.now, now.revision)}</td></tr>`)}</tbody><//>`
+            ${differences.map((one) => html`<tr><th scope="row" class="id"><${Name} name=${one.path} /></th><td>${leaf(one.path, one.was, revision)}</td><td>${leaf(one.path, one.now, now.revision)}</td></tr>`)}<//>`
     }`;
 };
 

@@ -124,12 +124,12 @@ export const Fact = ({ name, href, isBad = false, children }) =>
 export const RevisionLink = ({ id, revision }) =>
   html`<a href=${paymentPage(id, revision)} aria-label=${`${id} at revision ${revision}`}>${revision}</a>`;
 
-/** @param {{ label: string, columns: readonly unknown[], caption?: unknown, children?: unknown }} props around a tbody */
+/** @param {{ label: string, columns: readonly unknown[], caption?: unknown, children?: unknown }} props `children` are its rows */
 export const Table = ({ label, columns, caption, children }) =>
   html`<div class="scrolls" tabindex="0" role="region" aria-label=${label}><table>
     ${caption && html`<caption>${caption}</caption>`}
     <thead><tr>${columns.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
-    ${children}
+    <tbody>${children}</tbody>
   </table></div>`;
 
 /** @param {{ root: string, pages: readonly [string, { title: string }][], current: string }} props */

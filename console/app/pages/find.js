@@ -77,7 +77,6 @@ const COLUMNS = ['Payment', 'Status', 'Amount', 'Card', 'Reference', 'Merchant',
 const FoundTable = ({ payments }) => {
   const caption = html`${numberOf(payments.length, 'payment')}, newest first. The arrow keys lead from the search through them, Enter opens one, <kbd>/</kbd> leads back.`;
   return html`<${Table} label="Payments found" columns=${COLUMNS} caption=${caption}>
-      <tbody>
         ${payments.map(
           (found) => html`<tr key=${found.paymentId}>
             <td><${PaymentLink} id=${found.paymentId} /></td>
@@ -88,8 +87,7 @@ const FoundTable = ({ payments }) => {
             <td class="id">${found.merchantId}</td>
             <td><${Time} at=${found.createdAt} /></td>
           </tr>`,
-        )}
-      </tbody><//>`;
+        )}<//>`;
 };
 
 const AMOUNT = '[0-9]{1,12}([.,][0-9]{1,2})?';

@@ -130,7 +130,7 @@ const AllPayments = () => {
     ${
       shown.length > 0 &&
       html`<${Table} label="My payments" columns=${COLUMNS} caption=${CAPTION}>
-      <tbody>${shown.map((payment) => html`<${Row} key=${payment.paymentId} payment=${payment} />`)}</tbody><//>`
+      ${shown.map((payment) => html`<${Row} key=${payment.paymentId} payment=${payment} />`)}<//>`
     }`;
   const loaded = { ...first, problem: first.problem ?? problem };
   return html`<h1>My payments</h1>

@@ -16,7 +16,7 @@ const shownSettings = ({ version, mode, provider, warnings, settings }) => html`
   <p>Version ${version}, ${mode}. ${provider.simulated ? 'The provider is simulated: no money moves.' : `The provider is ${provider.address}.`} Secrets are hidden.</p>
   ${warnings.map((warning) => html`<p class="problem">${warning}</p>`)}
   <${Table} label="Settings" columns=${['Setting', 'Value', 'From']}>
-    <tbody>${settings.map((one) => html`<tr><th scope="row"><code><${Name} name=${one.name} /></code></th><td><code>${one.value}</code></td><td>${one.origin}</td></tr>`)}</tbody><//>`;
+    ${settings.map((one) => html`<tr><th scope="row"><code><${Name} name=${one.name} /></code></th><td><code>${one.value}</code></td><td>${one.origin}</td></tr>`)}<//>`;
 
 const SettingsSection = () => {
   const loaded = useAsk('/ops/v1/settings');

@@ -117,7 +117,7 @@ const TopicsPart = ({ value, again }) => {
     </dl>
     ${relay.error && html`<p class="bad-text">${relay.error}</p>`}
     <${Table} label="Topics" columns=${['Topic', 'Key', 'Partitions', 'Kept']}>
-      <tbody>${topics.map((one) => html`<tr><th scope="row">${one.name}</th><td>${one.key}</td><td>${one.partitions}</td><td>${one.cleanup === 'compact' ? 'the last of each key' : 'for ever'}</td></tr>`)}</tbody><//>
+      ${topics.map((one) => html`<tr><th scope="row">${one.name}</th><td>${one.key}</td><td>${one.partitions}</td><td>${one.cleanup === 'compact' ? 'the last of each key' : 'for ever'}</td></tr>`)}<//>
     <${Raw} id="topics" value=${value} />
     <${RelayParkedPart} onSent=${again} />`;
 };

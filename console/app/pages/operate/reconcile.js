@@ -25,7 +25,7 @@ const Result = ({ found }) => {
     ${
       differences.length > 0 &&
       html`<${Table} label="Differences" columns=${['Payment', 'Difference', 'Operation', 'Log', 'Provider']}>
-        <tbody>${differences.map((one) => html`<tr><td><${PaymentLink} id=${one.paymentId} /></td><td>${one.kind}</td><td class="id">${one.operationId}</td><td><a href=${paymentPage(one.paymentId)}>${sideOf(one, 'log')}</a><small>${one.log?.reason}</small></td><td><a href=${paymentPage(one.paymentId)}>${sideOf(one, 'provider')}</a></td></tr>`)}</tbody><//>`
+        ${differences.map((one) => html`<tr><td><${PaymentLink} id=${one.paymentId} /></td><td>${one.kind}</td><td class="id">${one.operationId}</td><td><a href=${paymentPage(one.paymentId)}>${sideOf(one, 'log')}</a><small>${one.log?.reason}</small></td><td><a href=${paymentPage(one.paymentId)}>${sideOf(one, 'provider')}</a></td></tr>`)}<//>`
     }
     ${more > 0 && html`<p>${counted(more)} more are not listed.</p>`}
     <${Raw} id="compared" value=${found} />`;
