@@ -30,13 +30,7 @@ const list = async ({ format }: { format: Format }): Promise<void> => {
   );
 };
 
-type TailOptions = {
-  topic: string;
-  from: string;
-  latest?: boolean;
-  follow?: boolean;
-  keys?: boolean;
-};
+type TailOptions = { topic: string; from: string; latest?: boolean; keys?: boolean };
 
 const printPage = async (client: Client, { topic, keys }: TailOptions, from: string) => {
   const path = auditPath(`/ops/v1/topics/${topic}/messages`, { from, keys: keys && 'true' });
@@ -48,12 +42,12 @@ const printPage = async (client: Client, { topic, keys }: TailOptions, from: str
 };
 
 const tail = async (options: TailOptions): Promise<void> => {
-  const { latest = false, follow = latest } = options;
+  const { latest, from } = options;
   const client = await openClient({ scope: 'ops:admin' });
-  let at = latest ? 'latest' : options.from;
+  let at = latest ? 'latest' : from;
   for (;;) {
     const next = await printPage(client, options, at);
-    if (next === at && !follow) return;
+    if (next === at && !latest) return;
     if (next === at) await delay(FOLLOW_MS);
     at = next;
   }
