@@ -81,20 +81,15 @@ export const foundOf = (stored: StoredPayment, rowCheck: RowCheck): Found => {
 };
 
 /** One document of each payment at most, its highest revision. */
-export type Batch = {
-  readModels: Map<string, { readModel: PaymentReadModel; stored: StoredPayment }>;
-  parkings: Map<string, Parking>;
-  unparked: string[];
-  ids: string[];
-};
+export type Batch = ReturnType<typeof batchOf>;
 
 /** MongoDB takes 16 MB; the rest of a document is far below one. */
 const BODY_BYTES_MAX = 15 * 1024 * 1024;
 
 /** Throws, before anything is written, TypeError for an id that is no text and DocumentTooLarge. */
-export const batchOf = (changes: ReadModelChange[], rowCheck: RowCheck): Batch => {
-  const readModels: Batch['readModels'] = new Map();
-  const parkings: Batch['parkings'] = new Map();
+export const batchOf = (changes: ReadModelChange[], rowCheck: RowCheck) => {
+  const readModels = new Map<string, { readModel: PaymentReadModel; stored: StoredPayment }>();
+  const parkings = new Map<string, Parking>();
   const unparked: string[] = [];
   for (const change of changes) {
     if (change.kind === 'unpark') unparked.push(storedText(change.paymentId));
