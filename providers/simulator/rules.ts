@@ -10,14 +10,12 @@ import { type CardBehaviour, TEST_CARDS } from './test-cards.ts';
 export type CardOperation = Extract<OperationOrder, { kind: 'AUTHORIZE' | 'SALE' }>;
 type FollowUp = Exclude<OperationOrder, CardOperation>;
 
-export type SimulatedOutcome = {
-  outcome: 'APPROVED' | 'DECLINED';
+export type SimulatedOutcome = Pick<LedgerEntry, 'outcome' | 'providerFailureCode'> & {
   failureCode?: FailureCode;
-  providerFailureCode?: string;
 };
 
 export type KnownAuthorization = Pick<LedgerEntry, 'kind' | 'paymentId' | 'amount' | 'currency'> & {
-  outcome: 'APPROVED' | 'DECLINED' | 'FENCED';
+  outcome: SimulatedOutcome['outcome'] | 'FENCED';
   behaviour: CardBehaviour | null;
   /** Totals of approved follow-ups, in minor units; null where there is none. */
   captured: number | null;
