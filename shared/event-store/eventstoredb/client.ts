@@ -18,10 +18,9 @@ export function addressOf(url: string) {
   if (isSecure && user === undefined)
     throw new Error('EVENTSTOREDB_URL needs user:password@ unless it says tls=false');
   // Without TLS the server ignores credentials, so any will do.
-  const [username, secret] = [user ?? 'insecure', password ?? 'insecure'];
   const credentials: Credentials = {
-    username: decodeURIComponent(username),
-    password: decodeURIComponent(secret),
+    username: decodeURIComponent(user ?? 'insecure'),
+    password: decodeURIComponent(password ?? 'insecure'),
   };
   const joint = query === '' ? '?' : '&';
   return {
