@@ -70,12 +70,10 @@ const entry = (code: string, status: number, { means, todo, stored }: ErrorEntry
 
 const errorsPage = (): string =>
   [
-    [
-      INTRO,
-      ...ERROR_CODES.map(row),
-      `| ${anchored(PAYMENT_FAILED)} | 402 | no error body: the payment failure response |`,
-      '',
-    ].join('\n'),
+    INTRO,
+    ...ERROR_CODES.map(row),
+    `| ${anchored(PAYMENT_FAILED)} | 402 | no error body: the payment failure response |`,
+    '',
     ...ERROR_CODES.map((code) => entry(code, statusOf(code), ERROR_GUIDE[code])),
     entry(PAYMENT_FAILED, 402, ERROR_GUIDE[PAYMENT_FAILED]),
     `Failure codes: ${FAILURE_CODES.map((code) => `\`${code}\``).join(', ')}.\n`,
