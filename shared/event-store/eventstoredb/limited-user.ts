@@ -8,19 +8,13 @@ const CALL_MS_MAX = 10_000;
 const ADMINISTRATORS = '$admins';
 
 /** The server's default rights: `$r` read, `$w` write, `$d` delete, `$mr` and `$mw` the metadata. */
-const rightsFor = (user: string) => {
-  const both = [user, ADMINISTRATORS];
-  const onlyAdministrators = { $d: ADMINISTRATORS, $mw: ADMINISTRATORS };
-  return {
-    $userStreamAcl: { $r: both, $w: both, $mr: both, ...onlyAdministrators },
-    $systemStreamAcl: {
-      $r: ADMINISTRATORS,
-      $w: ADMINISTRATORS,
-      $mr: ADMINISTRATORS,
-      ...onlyAdministrators,
-    },
-  };
+const rightsOf = (users: string | string[]) => {
+  return { $r: users, $w: users, $mr: users, $d: ADMINISTRATORS, $mw: ADMINISTRATORS };
 };
+const rightsFor = (user: string) => ({
+  $userStreamAcl: rightsOf([user, ADMINISTRATORS]),
+  $systemStreamAcl: rightsOf(ADMINISTRATORS),
+});
 
 /** Then administrators alone delete and rewrite. Throws as `addressOf`, and Error with one line. */
 export const limitUser = async (url: string, user: string): Promise<void> => {
