@@ -91,7 +91,7 @@ export const httpProvider = (options: HttpProviderOptions): Provider => {
     execute: async (operation) => {
       const response = await call('PUT', pathOf(operation), putBody(operation));
       if (response.lost?.sent === false) return { outcome: 'NOT_SENT' };
-      if (isConflict(response, operation))
+      if (response.status === 409 && readBody(response.body, operation).outcome === 'FENCED')
         return { outcome: 'NOT_SENT', byProvider: true, reason: 'fenced' };
       const said = readResponse(response, operation, cardIn(operation));
       return said.outcome === 'FENCED' ? MALFORMED : said;
@@ -179,9 +179,6 @@ const readBody = (
   const { authorizationExpiresAt } = said;
   return { outcome: 'APPROVED', providerReference, authorizationExpiresAt };
 };
-
-const isConflict = ({ status, body }: Response, question: Sent): boolean =>
-  status === 409 && readBody(body, question).outcome === 'FENCED';
 
 const atWorkOr = ({ status }: Response) => (status === 202 ? unknown(AT_WORK) : undefined);
 

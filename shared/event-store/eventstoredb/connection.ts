@@ -45,9 +45,6 @@ function collect(stream: ReturnType<StoreClient['readStream']>): Call<ServerEven
 export const inTime = <T>(ms: number, work: Promise<T>, signal?: AbortSignal): Promise<T> =>
   within(ms, work, () => new Overdue(`no answer within ${Math.round(ms)} ms`), signal);
 
-const isFinal = (outcome: ReturnType<typeof callOutcomeOf>): boolean =>
-  outcome === 'refused' || outcome === 'deleted' || outcome === 'overdue';
-
 /** The first call connects it. Throws as `addressOf`. */
 export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventStoreDbOptions) {
   const address = addressOf(url);
@@ -105,7 +102,8 @@ export function connect({ url, logger, callTimeoutMs = CALL_TIMEOUT_MS }: EventS
         const outcome = callOutcomeOf(error);
         if (outcome === 'missing') return undefined;
         const late = performance.now() + RETRY_AFTER_MS >= endsAt;
-        if (attempt >= attempts || late || isFinal(outcome)) throw unavailable(error, stream);
+        const isFinal = ['refused', 'deleted', 'overdue'].includes(outcome);
+        if (attempt >= attempts || late || isFinal) throw unavailable(error, stream);
         await pause(RETRY_AFTER_MS);
       }
     }

@@ -118,17 +118,14 @@ export const timeOfRecord = (event: ServerEvent): string | null => {
   return typeof time === 'string' ? time : null;
 };
 
-/** Others may write what has no canonical form: it has no hash of ours either. */
-const textOf = (fields: ReturnType<typeof hashed>): string =>
-  orElse(undefined, () => canonicalJson(fields)) ?? JSON.stringify(fields);
-
 export const storedFormOf = (event: ServerEvent, fields = hashed(event)): StoredForm => ({
   position: positionText(event.position),
   stream: event.streamId,
   revision: fields.revision,
   id: event.id,
   hash: hashOfRecord(event),
-  text: textOf(fields),
+  // Others may write what has no canonical form: it has no hash of ours either.
+  text: orElse(undefined, () => canonicalJson(fields)) ?? JSON.stringify(fields),
 });
 
 /** By its text and hash: the server's own checks miss a text that was written anew. Never throws. */

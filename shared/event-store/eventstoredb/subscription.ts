@@ -78,9 +78,6 @@ const goLive = (session: Session): void => {
   session.wake();
 };
 
-const isNext = ({ ended, last }: Session, position: LogPosition | undefined): boolean =>
-  ended === undefined && comparePositions(position, last) > 0;
-
 const note = (session: Session, { types, onRemoval }: Subscribing, event: ServerEvent): void => {
   const { events, call } = session;
   const changed = changedAtServer(event);
@@ -113,7 +110,8 @@ const take = (session: Session, options: Subscribing, response: ReadResponse): v
   session.lastSign = performance.now();
   if ('streamId' in response) {
     session.hasDelivered = true;
-    if (isNext(session, response.position)) note(session, options, response);
+    const isNext = comparePositions(response.position, session.last) > 0;
+    if (session.ended === undefined && isNext) note(session, options, response);
   } else if (response.confirmed) options.refusals.note();
   else if (response.caughtUp) goLive(session);
   else if (response.fellBehind) session.live = false;

@@ -76,12 +76,6 @@ const ARRIVED_MS = 100;
 const UNUSED_GRACE_MS = 500;
 const HARD_STOP_MS = 8_000;
 
-/** Timers run before the sockets are read, this after. */
-const untilRead = async (ms: number): Promise<void> => {
-  await pause(ms);
-  await afterSockets();
-};
-
 /**
  * Each whole request that was sent gets its response. For `drainMs` new ones do too, so that a gateway notices
  * by readiness or `connection: close`; else they are 503 at once. `hardStopMs` from now cuts off the rest.
@@ -96,7 +90,9 @@ export const closeGracefully = async (
   const hardStop = setTimeout(() => server.closeAllConnections(), hardStopMs);
   if (drainMs > 0) await pause(drainMs);
   const startedAtMs = performance.now();
-  await untilRead(ARRIVED_MS);
+  await pause(ARRIVED_MS);
+  // Timers run before the sockets are read, this after.
+  await afterSockets();
   const closeIdle = setInterval(async () => {
     await afterSockets();
     server.closeIdleConnections();

@@ -111,11 +111,6 @@ const rejectInTurn = (socket: Duplex, rejection: Rejection): void => {
 export const respondToClientError = (error: Error & { code?: string }, socket: Duplex): void =>
   rejectInTurn(socket, REFUSALS[error.code ?? ''] ?? BROKEN);
 
-const rejectExpectation = (_request: IncomingMessage, response: ServerResponse): void => {
-  const body = bodyOf(NO_EXPECTATION);
-  response.writeHead(NO_EXPECTATION.status, headersOf(NO_EXPECTATION, body)).end(body);
-};
-
 /** Notes connections and responses, and responds in place of Node; call it before the server listens. */
 export const watchConnections = (server: Server): void => {
   const open = new Set<Duplex>();
@@ -129,7 +124,10 @@ export const watchConnections = (server: Server): void => {
     // Node announces the close in the last response, but responds to later requests without a body.
     if (Object(response).maxRequestsOnConnectionReached === true) response.shouldKeepAlive = false;
   });
-  server.on('checkExpectation', rejectExpectation);
+  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    const body = bodyOf(NO_EXPECTATION);
+    response.writeHead(NO_EXPECTATION.status, headersOf(NO_EXPECTATION, body)).end(body);
+  });
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     // Node has removed its own listener: without one a client that disconnects would end the process.
     socket.on('error', () => socket.destroy());
