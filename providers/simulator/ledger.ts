@@ -81,15 +81,12 @@ const INSERT = `INSERT INTO operations (operation_id, sequence, outcome, kind, p
   authorization_id, amount, currency, failure_code, provider_failure_code, behaviour, expires_at, made_at)
   VALUES (?, (${LAST}) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (operation_id) DO NOTHING RETURNING sequence`;
+const approved = (kind: string, what: string): string => `(SELECT ${what} FROM operations
+  WHERE authorization_id = ?1 AND outcome = 'APPROVED' AND kind = '${kind}')`;
 const AUTHORIZATION = `SELECT kind, outcome, payment_id AS paymentId, amount, currency, behaviour,
-  (SELECT sum(amount) FROM operations WHERE authorization_id = ?1 AND outcome = 'APPROVED'
-    AND kind = 'CAPTURE') AS captured,
-  (SELECT sum(amount) FROM operations WHERE authorization_id = ?1 AND outcome = 'APPROVED'
-    AND kind = 'VOID') AS voided,
-  (SELECT sum(amount) FROM operations WHERE authorization_id = ?1 AND outcome = 'APPROVED'
-    AND kind = 'REFUND') AS refunded,
-  coalesce((SELECT max(made_at) FROM operations WHERE authorization_id = ?1
-    AND outcome = 'APPROVED' AND kind = 'CAPTURE'), made_at) AS takenAt
+  ${approved('CAPTURE', 'sum(amount)')} AS captured, ${approved('VOID', 'sum(amount)')} AS voided,
+  ${approved('REFUND', 'sum(amount)')} AS refunded,
+  coalesce(${approved('CAPTURE', 'max(made_at)')}, made_at) AS takenAt
   FROM operations WHERE operation_id = ?1`;
 
 const AWAIT = `INSERT INTO authentications VALUES (:operationId, :secret, :kind, :paymentId, :amount,
