@@ -37,14 +37,10 @@ const lineOf = ({ sequence, ...entry }: SimulatedEntry): LedgerEntry => ({
   ...entry,
 });
 
-export const ledgerPageOf = ({
-  entries,
-  next,
-  since,
-}: ReturnType<Simulation['list']>): LedgerPage => ({
-  entries: entries.map(lineOf),
-  next: next === null ? null : String(next),
-  since,
+export const ledgerPageOf = (page: ReturnType<Simulation['list']>): LedgerPage => ({
+  ...page,
+  entries: page.entries.map(lineOf),
+  next: page.next === null ? null : String(page.next),
 });
 
 type Sum = Pick<OperationQuestion, 'amount' | 'currency'>;

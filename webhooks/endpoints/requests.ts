@@ -39,12 +39,9 @@ const unavailable = (error: unknown): never => {
   throw new ReadModelsUnavailable(message, { cause: error });
 };
 
-export const readableDeliveries = ({
-  load,
-  attempts,
-}: Webhooks['deliveries']): Webhooks['deliveries'] => ({
-  load: (...args) => load(...args).catch(unavailable),
-  attempts: (...args) => attempts(...args).catch(unavailable),
+export const readableDeliveries = (own: Webhooks['deliveries']): typeof own => ({
+  load: (...args) => own.load(...args).catch(unavailable),
+  attempts: (...args) => own.attempts(...args).catch(unavailable),
 });
 
 export type StoredEvent = Extract<Handled, { kind: 'stored' }>;
