@@ -162,28 +162,18 @@ const endpointBody = (endpoint: Endpoint, row: DeliveryRow | undefined): Webhook
   };
 };
 
-const deliveryOf = async (
-  deliveries: Pick<DeliveryStore, 'load'>,
-  endpointId: string,
-): Promise<DeliveryRow | undefined> => {
+const deliveryOf = async (deliveries: Webhooks['deliveries'], endpointId: string) => {
   const stored = await deliveries.load(endpointId);
   return stored && parseDeliveryRow(stored.text);
 };
 
-export const currentEndpointBody = async (
-  deliveries: Pick<DeliveryStore, 'load'>,
-  endpoint: Endpoint,
-): Promise<WebhookEndpoint> =>
+export const currentEndpointBody = async ({ deliveries }: Webhooks, endpoint: Endpoint) =>
   endpointBody(endpoint, await deliveryOf(deliveries, endpoint.endpointId));
 
-export const withSecret = async (
-  { secret }: Webhooks,
-  endpoint: Endpoint,
-  delivery?: DeliveryRow,
-) => {
+export const withSecret = async ({ secret }: Webhooks, endpoint: Endpoint, row?: DeliveryRow) => {
   const { endpointId, secretNumber } = endpoint;
   const key = endpointKey(await secret(), endpointId, secretNumber);
-  return { ...endpointBody(endpoint, delivery), secret: secretTextOf(key) };
+  return { ...endpointBody(endpoint, row), secret: secretTextOf(key) };
 };
 
 export const sendAttempts = async (

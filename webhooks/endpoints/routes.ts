@@ -122,7 +122,7 @@ export const WEBHOOK_ROUTES = {
     responses: okJson(contract.WebhookEndpointList),
     handle: async ({ webhooks }, { principal }, reply) => {
       const { endpoints } = await readEndpoints(webhooks.store, principal.merchantId);
-      const show = (one: Endpoint) => currentEndpointBody(webhooks.deliveries, one);
+      const show = (one: Endpoint) => currentEndpointBody(webhooks, one);
       return sendJson(reply, { endpoints: await Promise.all(endpoints.map(show)) });
     },
   }),
@@ -132,7 +132,7 @@ export const WEBHOOK_ROUTES = {
     handle: async ({ webhooks }, { principal, endpointId }, reply) => {
       const endpoint = await ownEndpoint(webhooks, principal, endpointId, reply);
       if (endpoint === undefined) return reply;
-      return sendJson(reply, await currentEndpointBody(webhooks.deliveries, endpoint));
+      return sendJson(reply, await currentEndpointBody(webhooks, endpoint));
     },
   }),
   changeWebhookEndpoint: route({
@@ -223,7 +223,7 @@ export const WEBHOOK_ROUTES = {
       const shown: object[] = [];
       for (const one of endpoints) {
         const { merchantId } = one;
-        shown.push({ merchantId, ...(await currentEndpointBody(webhooks.deliveries, one)) });
+        shown.push({ merchantId, ...(await currentEndpointBody(webhooks, one)) });
       }
       return sendJson(reply, { endpoints: shown, ...(unreadable.length > 0 && { unreadable }) });
     },
