@@ -99,10 +99,7 @@ const elsewhereOf = (amount: number): Minor => minor(Math.min(100, amount));
 const takenOf = ({ kind, amount, captured }: KnownAuthorization): number =>
   kind === 'SALE' ? amount : (captured ?? 0);
 
-const decideCapture = (
-  operation: FollowUp,
-  authorization: KnownAuthorization,
-): SimulatedOutcome => {
+const decideCapture = (operation: FollowUp, authorization: KnownAuthorization) => {
   if (authorization.voided !== null) return notPermitted('already_voided');
   // A capture below the authorized amount releases the rest, so there is never a second one.
   if (takenOf(authorization) > 0) return notPermitted('already_captured');
@@ -113,7 +110,7 @@ const decideCapture = (
     : CARRIED_OUT;
 };
 
-const decideVoid = (operation: FollowUp, authorization: KnownAuthorization): SimulatedOutcome => {
+const decideVoid = (operation: FollowUp, authorization: KnownAuthorization) => {
   if (takenOf(authorization) > 0) return notPermitted('already_captured');
   if (authorization.voided !== null) return notPermitted('already_voided');
   return operation.amount === authorization.amount ? CARRIED_OUT : notPermitted('other_amount');
@@ -125,7 +122,7 @@ const goneBack = ({ behaviour, refunded }: KnownAuthorization, captured: number)
   return (refunded ?? 0) + (behaviour === 'REFUNDED_ELSEWHERE' ? elsewhereOf(captured) : 0);
 };
 
-const decideRefund = (operation: FollowUp, authorization: KnownAuthorization): SimulatedOutcome => {
+const decideRefund = (operation: FollowUp, authorization: KnownAuthorization) => {
   const captured = takenOf(authorization);
   if (captured === 0) return notPermitted('nothing_captured');
   if (operation.amount > captured - goneBack(authorization, captured))
@@ -145,10 +142,7 @@ const withElsewhere = (authorization: KnownAuthorization): KnownAuthorization =>
   return behaviour === 'VOIDED_ELSEWHERE' ? { ...authorization, voided: amount } : authorization;
 };
 
-const decideFollowUp = (
-  operation: FollowUp,
-  authorization: KnownAuthorization | undefined,
-): SimulatedOutcome => {
+const decideFollowUp = (operation: FollowUp, authorization: KnownAuthorization | undefined) => {
   const reserved = authorization?.kind === 'AUTHORIZE' || authorization?.kind === 'SALE';
   if (!reserved || authorization.outcome !== 'APPROVED')
     return notPermitted('unknown_authorization');

@@ -6,10 +6,7 @@ import { openMongoDatabase, quick } from './database.ts';
 /** `_id` is the name, `version` counts the changes. */
 export type VersionedText = { _id: string; version: number; text: string };
 
-export const loadText = async (
-  texts: Collection<VersionedText>,
-  name: string,
-): Promise<{ version: number; text: string } | undefined> => {
+export const loadText = async (texts: Collection<VersionedText>, name: string) => {
   const found = await texts.findOne({ _id: name }, quick);
   return found === null ? undefined : { version: found.version, text: found.text };
 };

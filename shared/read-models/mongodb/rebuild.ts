@@ -4,7 +4,7 @@ import { oneRunAtATime } from '../../runtime/scheduling.ts';
 import { createDamageReports } from '../damage.ts';
 import { type RowCheck, startChecksum } from '../document-row.ts';
 import { CheckpointMoved, RebuildRunning } from '../errors.ts';
-import type { NextGeneration, ReadModelsChecksum, ReadModelsRebuild } from '../port.ts';
+import type { NextGeneration, ReadModelsRebuild } from '../port.ts';
 import { PIECE_MAX } from './batch-writes.ts';
 import { orUnchanged, unlessMissing } from './client.ts';
 import { type Database, type Generation, SERVED, SERVED_MS_MAX, type Served } from './database.ts';
@@ -23,10 +23,7 @@ type GenerationOptions = {
   rebuildMs: number;
 };
 
-const checksumOf = async (
-  { call }: Database,
-  { payments }: Generation,
-): Promise<ReadModelsChecksum> => {
+const checksumOf = async ({ call }: Database, { payments }: Generation) => {
   const sum = startChecksum();
   // In pages by id: the later batches of a cursor would have no timeout.
   for (let last = ''; ; ) {
