@@ -51,13 +51,8 @@ const NO_KEY =
 const UNCHECKED =
   'manifest  signed by a key that was not checked: payments verify --file <file> --key <file>';
 
-const sealsLines = ({
-  seals,
-  position,
-  keyId,
-  eventsAfter,
-  trustedKeyId,
-}: NonNullable<AuditVerification['sealed']>): string[] => {
+const sealsLines = (sealed: NonNullable<AuditVerification['sealed']>): string[] => {
+  const { seals, position, keyId, eventsAfter, trustedKeyId } = sealed;
   if (seals === 0) return [`seals  none: ${eventsAfter} events are as safe as the chain alone`];
   const fit = `seals  ${seals} fit, the last up to #${position} by key ${keyId}; ${eventsAfter} events after it`;
   return trustedKeyId === undefined ? [fit, `seals  ${NO_KEY}`] : [fit];
