@@ -14,11 +14,11 @@ import { CommandFailed, columns, count, print, printJson, printList } from './ou
 const LIST = '/ops/v1/attention';
 const LIMIT = '1000';
 
-export const readAttention = async (query: Record<string, string> = {}) => {
+export const readAttention = async (reason?: string) => {
   const items: AttentionItem[] = [];
   let cursor: string | undefined;
   do {
-    const page = auditPath(LIST, { limit: LIMIT, ...query, cursor });
+    const page = auditPath(LIST, { limit: LIMIT, reason, cursor });
     const { items: more, next } = await readOps<AttentionList>(page);
     items.push(...more);
     cursor = next;
@@ -49,7 +49,7 @@ const acknowledge = async (id: string, { format, note: why }: Options): Promise<
 const attention = async (options: Options): Promise<void> => {
   const { format, reason, acknowledge: id } = options;
   if (id !== undefined) return acknowledge(id, options);
-  const items = await readAttention(reason === undefined ? {} : { reason });
+  const items = await readAttention(reason);
   printList(format, items, attentionLines, 'Nothing needs a person.');
   if (items.length > 0) throw new CommandFailed(needAPerson(items), 3);
 };

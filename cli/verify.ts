@@ -136,8 +136,8 @@ const manifestIn = (file: string): string => {
 };
 
 const verifyLog = async ({ get }: Client, { manifest, keys }: Options) => {
-  const kept = manifest === undefined ? {} : { manifest: manifestIn(manifest) };
-  const path = auditPath('/audit/v1/verify', { ...kept, keys });
+  const kept = manifest === undefined ? undefined : manifestIn(manifest);
+  const path = auditPath('/audit/v1/verify', { manifest: kept, keys });
   return streamResult<AuditVerification>(get(path, AS_STREAM), {
     what: 'verify',
     lost: 'the connection was lost before the result; start the verification again',
