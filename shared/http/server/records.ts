@@ -60,16 +60,11 @@ const isWatched = (route: string | undefined): boolean =>
   route?.startsWith('/health/') === true || route === '/metrics';
 
 /** Only an error of the service, or a client that left, fails a span; a rejection does not. */
-const failureOf = ({ errorCode }: FastifyRequest, { raw }: FastifyReply): string | undefined => {
-  if (!raw.headersSent) return 'CLIENT_LEFT';
-  return raw.statusCode >= SERVER_FAULT ? (errorCode ?? String(raw.statusCode)) : undefined;
-};
-
-const endOf = (request: FastifyRequest, reply: FastifyReply): void => {
-  const { headersSent, statusCode } = reply.raw;
+const endOf = (request: FastifyRequest, { raw: { headersSent, statusCode } }: FastifyReply) => {
+  const fault = statusCode >= SERVER_FAULT ? (request.errorCode ?? String(statusCode)) : undefined;
   request.span?.end({
     'http.response.status_code': headersSent ? statusCode : undefined,
-    'error.type': failureOf(request, reply),
+    'error.type': headersSent ? fault : 'CLIENT_LEFT',
     'payments.payment_id': request.paymentId,
   });
 };
