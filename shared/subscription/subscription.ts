@@ -1,11 +1,5 @@
 /** The catch-up loop, through which the projector and the relay follow the log. */
-import type {
-  EventStore,
-  HashesAt,
-  LogEvent,
-  Position,
-  SubscriptionItem,
-} from '../event-store/port.ts';
+import type { EventStore, LogEvent, Position, SubscriptionItem } from '../event-store/port.ts';
 import type { ReadModels } from '../read-models/port.ts';
 import { type BackOff, backOffMs, pause } from '../runtime/back-off.ts';
 import { reasonOf } from '../runtime/error-text.ts';
@@ -122,10 +116,6 @@ export const checkpointHashOf = (event: LogEvent): string | null => {
   return 'unreadable' in event ? null : event.hash;
 };
 
-/** Earlier versions kept the hash of the event alone. */
-const fits = (at: HashesAt | null, hash: string): boolean =>
-  at !== null && (at.logHash === hash || at.hash === hash);
-
 /** Returns a log hash that is carried, not stored; undefined when no event is there. */
 type LogHashAt = (position: Position) => Promise<string | undefined>;
 
@@ -144,8 +134,10 @@ export const misfitOf = async (
     at === null && end !== checkpoint && (await store.readAll(checkpoint, 1, end)).length === 0;
   if (isBefore) return 'ends before';
   if (hash === null) return undefined;
-  if (fits(at, hash) || (at !== null && (await carried?.(checkpoint)) === hash)) return undefined;
-  return 'has other events up to';
+  // Earlier versions kept the hash of the event alone.
+  if (at?.logHash === hash || at?.hash === hash) return undefined;
+  const isCarried = at !== null && (await carried?.(checkpoint)) === hash;
+  return isCarried ? undefined : 'has other events up to';
 };
 
 type Engines = {
