@@ -9,7 +9,7 @@ import {
 } from 'node:crypto';
 import type { PersonalKey } from './port.ts';
 
-const KEY_BYTES = 32;
+export const KEY_BYTES = 32;
 const HASH_LENGTH = 32;
 const NONCE_BYTES = 12;
 /** A call of randomBytes costs as much as the cipher of a box. */
@@ -78,10 +78,15 @@ const hashOf = (bytes: Buffer): string => {
 const newestFirst = (nowMs: number): string =>
   (0xffff_ffff - Math.floor(nowMs / 1000)).toString(16);
 
-/** `bytes`: its raw form, to be wrapped. */
-export const newPersonalKey = (nowMs = Date.now()): PersonalKey & { bytes: Buffer } => {
+/** Of a PersonalKey, before it is one. */
+export const newKeyBytes = (nowMs = Date.now()): { id: string; bytes: Buffer } => {
   const bytes = newRandom(KEY_BYTES);
-  return { id: newestFirst(nowMs) + hashOf(bytes), key: createSecretKey(bytes), bytes };
+  return { id: newestFirst(nowMs) + hashOf(bytes), bytes };
+};
+
+export const personalKeyOf = (made: { id: string; bytes: Uint8Array }): PersonalKey => {
+  const { id, bytes } = made;
+  return { id, key: createSecretKey(bytes) };
 };
 
 /** `group` is JSON, in the order of stored fields. */

@@ -1,6 +1,6 @@
 /** A master key (KEK) wraps the keys of boxes in their rows, so that a copy of the key store alone opens none. */
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
-import { decrypt, encrypt, newPersonalKey } from './box.ts';
+import { decrypt, encrypt, KEY_BYTES, newKeyBytes } from './box.ts';
 import type { FoundKey } from './port.ts';
 
 /** One of a service that keeps master keys would be another. `id` is in each row that it wraps. */
@@ -14,7 +14,6 @@ type MasterKey = {
 /** The first one wraps; those before it are read until a rotation has ended. */
 export type MasterKeys = readonly [current: MasterKey, ...previous: MasterKey[]];
 
-const KEY_BYTES = 32;
 const ID_BYTES = 12;
 
 const masterKeyOf = (secret: string): MasterKey => {
@@ -38,8 +37,8 @@ export const masterKeysOf = (kek: string, previousKek: string | undefined): Mast
 export type KeyRow = { id: string; kek: string; wrapped: Uint8Array | null };
 
 export const newRow = ([current]: MasterKeys) => {
-  const { bytes, ...own } = newPersonalKey();
-  return { own, id: own.id, kek: current.id, wrapped: current.wrap(bytes, own.id) };
+  const { id, bytes } = newKeyBytes();
+  return { id, bytes, kek: current.id, wrapped: current.wrap(bytes, id) };
 };
 
 export const foundKeyOf = (masterKeys: MasterKeys, row: KeyRow | undefined): FoundKey => {

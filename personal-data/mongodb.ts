@@ -1,6 +1,7 @@
 /** Keys in MongoDB, apart from the read models: dropping those keeps these. */
 import { isDuplicate } from '../shared/read-models/mongodb/client.ts';
 import { openMongoDatabase, quick } from '../shared/read-models/mongodb/database.ts';
+import { personalKeyOf } from './box.ts';
 import {
   foundKeyOf,
   type KeyRow,
@@ -49,7 +50,7 @@ export const mongoKeys = (url: string, masterKeys: MasterKeys): StoredKeys => {
         return { _id, kek, wrapped: wrapped.toString('base64url'), madeAt, erasedAt: null };
       });
       await writeOnce(() => keys.insertMany(rows, { ordered: false }));
-      return made.map(({ own }) => own);
+      return made.map(personalKeyOf);
     },
     read: async (ids) => {
       const rows = await find(ids);

@@ -44,7 +44,10 @@ const open = async ({ file, secrets }: KeysFile) => {
       inTransaction(db, () => {
         for (const { id, kek, wrapped } of made) add.run(id, kek, wrapped, now);
       });
-      return made.map(({ own }) => own);
+      return {
+        ids: made.map(({ id }) => id),
+        bytes: Buffer.concat(made.map(({ bytes }) => bytes)),
+      };
     },
     erase: (ids: readonly string[]): void => {
       const now = new Date().toISOString();

@@ -57,6 +57,8 @@ export const failureOf = (data: FailureData): Failure => {
   return { ...givenFailure({ ...data, advice }), advice };
 };
 
+const PERSONAL = personalGroup.shape;
+
 /** A create's texts of a person apart from the rest; the names of items by their place. */
 export const takeApart = (given: { card: MaskedCard; details: PaymentDetails }) => {
   const { holderName, ...card } = given.card;
@@ -64,7 +66,7 @@ export const takeApart = (given: { card: MaskedCard; details: PaymentDetails }) 
   const group: Record<string, unknown> = { holderName };
   const details: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(others))
-    (name in personalGroup.shape ? group : details)[name] = value;
+    (name in PERSONAL ? group : details)[name] = value;
   if (productItems !== undefined) {
     group.itemNames = productItems.map(({ name }) => name);
     details.productItems = productItems.map(({ name: _name, ...item }) => item);

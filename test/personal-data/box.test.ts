@@ -5,11 +5,12 @@ import fc from 'fast-check';
 import {
   type BoxPlace,
   BoxRefused,
-  newPersonalKey,
+  newKeyBytes,
   openBox,
   type SealedBox,
   sealBox,
 } from '../../personal-data/box.ts';
+import { newPersonalKey } from '../support/personal-data.ts';
 import { propertyRuns } from '../support/property-runs.ts';
 
 const place: BoxPlace = { stream: 'payment-pay_1', eventType: 'PaymentCreated', field: 'personal' };
@@ -103,7 +104,7 @@ test('a box that was sealed once opens for ever', () => {
 
 test('of two keys the later one comes first in the order of ids', () => {
   const times = ['2026-11-30T10:00:00Z', '2026-11-30T10:00:01Z', '2090-01-01T00:00:00Z'];
-  const ids = times.map((time) => newPersonalKey(Date.parse(time)).id);
+  const ids = times.map((time) => newKeyBytes(Date.parse(time)).id);
   expect(ids.toSorted()).toEqual(ids.toReversed());
   expect(ids.map(({ length }) => length)).toEqual([40, 40, 40]);
 });

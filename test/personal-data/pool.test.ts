@@ -1,8 +1,8 @@
 /** Keys are made ahead: no request waits for a disk, unless there is no key. */
 import { expect, test } from '@jest/globals';
-import { newPersonalKey } from '../../personal-data/box.ts';
 import { createPool } from '../../personal-data/pool.ts';
 import { KeysUnavailable } from '../../personal-data/port.ts';
+import { newPersonalKey } from '../support/personal-data.ts';
 import { until } from '../support/until.ts';
 
 const made = (count: number) => Array.from({ length: count }, newPersonalKey);

@@ -1,5 +1,5 @@
 /** The largest payment that the contract allows: every text at its maximum, and any number of operations. */
-import { newPersonalKey, sealBox } from '../../personal-data/box.ts';
+import { sealBox } from '../../personal-data/box.ts';
 import { type PaymentEvent, streamOf } from '../../shared/payment/events.ts';
 import type { PaymentDetails } from '../../shared/payment/fields.ts';
 import { takeApart } from '../../shared/payment/response.ts';
@@ -14,6 +14,7 @@ import {
   refundRequested,
   SEALED,
 } from './payment-events.ts';
+import { newPersonalKey } from './personal-data.ts';
 
 /** As long as any text of a request may be, in characters of three bytes each. */
 const LONG = '\u20ac'.repeat(255);

@@ -2,13 +2,15 @@
 import type { KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { newPersonalKey } from '../../personal-data/box.ts';
+import { newKeyBytes, personalKeyOf } from '../../personal-data/box.ts';
 import { openKeyStore } from '../../personal-data/open.ts';
 import { createOpener } from '../../personal-data/opener.ts';
 import { type KeyStore, KeysUnavailable } from '../../personal-data/port.ts';
 import { bodyOf } from '../../shared/payment/response.ts';
 import { type OpenText, openPersonal, type PaymentReadModel } from '../../shared/payment/state.ts';
 import { silentLog } from './silent-log.ts';
+
+export const newPersonalKey = () => personalKeyOf(newKeyBytes());
 
 /** `away` makes each call fail, as a server that is out of reach. */
 export const memoryKeys = () => {
@@ -21,9 +23,9 @@ export const memoryKeys = () => {
   const store: KeyStore = {
     take: async () => {
       reach();
-      const { id, key } = newPersonalKey();
-      keys.set(id, key);
-      return { id, key };
+      const made = newPersonalKey();
+      keys.set(made.id, made.key);
+      return made;
     },
     read: async (ids) => {
       reach();
