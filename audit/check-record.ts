@@ -1,7 +1,7 @@
 /** The last verification of the log and comparison with the provider's ledger, by any process. */
 import { z } from 'zod';
 import type { KeyDocument } from '../shared/read-models/key-document.ts';
-import { jsonFieldsOf } from '../shared/runtime/json.ts';
+import { orElse } from '../shared/runtime/error-text.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import {
@@ -58,10 +58,8 @@ const withStanding = (record: CheckRecord): CheckRecord => {
 };
 
 /** The next run writes a damaged one anew. */
-export const parseCheckRecord = (text = ''): CheckRecord => {
-  const read = checkRecord.safeParse(jsonFieldsOf(text));
-  return read.success ? withStanding(read.data) : NEVER;
-};
+export const parseCheckRecord = (text = ''): CheckRecord =>
+  orElse(NEVER, () => withStanding(checkRecord.parse(JSON.parse(text))));
 
 export const faultsOfBreaks = (
   { count, named }: Pick<LogBreaks, 'count' | 'named'>,

@@ -1,5 +1,6 @@
 /** A master key (KEK) wraps the keys of boxes in their rows, so that a copy of the key store alone opens none. */
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
+import { orElse } from '../shared/runtime/error-text.ts';
 import { decrypt, encrypt, KEY_BYTES, newKeyBytes } from './box.ts';
 import type { FoundKey } from './port.ts';
 
@@ -46,11 +47,7 @@ export const foundKeyOf = (masterKeys: MasterKeys, row: KeyRow | undefined): Fou
   const { id, kek, wrapped } = row;
   if (wrapped === null) return 'erased';
   const masterKey = masterKeys.find((one) => one.id === kek);
-  try {
-    return masterKey?.unwrap(wrapped, id) ?? 'unreadable';
-  } catch {
-    return 'unreadable';
-  }
+  return orElse('unreadable', () => masterKey?.unwrap(wrapped, id)) ?? 'unreadable';
 };
 
 /** A server that finds no index for a filter reads the whole collection for each row. */
