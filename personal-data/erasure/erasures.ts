@@ -5,8 +5,9 @@
 import { decode, isReadable } from '../../shared/event-store/codec.ts';
 import type { EventStore, LogJob, Position, RecordedEvent } from '../../shared/event-store/port.ts';
 import { logPages, scanLog } from '../../shared/event-store/scan-log.ts';
+import { createQueues } from '../../shared/runtime/scheduling.ts';
 import type { KeyStore } from '../port.ts';
-import { ERASED, erasuresIn, type NoteErasure } from './ledger.ts';
+import { ERASED, type Erasure, erasuresIn, type NoteErasure } from './ledger.ts';
 
 type Range = { after: Position | null; end: Position };
 type Step = { reached: Position | null; found: RecordedEvent[] };
@@ -36,16 +37,20 @@ export const createErasures = (
   keys: Pick<KeyStore, 'read' | 'erase' | 'checkpoint' | 'saveCheckpoint'>,
   note?: NoteErasure,
 ) => {
-  /** Of these events; whether there is one. Throws what the store of keys and the ledger throw. */
+  const queues = createQueues();
+
+  const eraseOnce = async (erasure: Erasure): Promise<void> => {
+    const found = await keys.read(erasure.keys);
+    // Its line came before.
+    if (erasure.keys.every((key) => found.get(key) === 'erased')) return;
+    await note?.(erasure);
+    await keys.erase(erasure.keys);
+  };
+
+  /** Of these events, those of one payment in turn; whether there is one. Throws what the store of keys and the ledger throw. */
   const carryOut = async (events: readonly RecordedEvent[]): Promise<boolean> => {
     const erasures = erasuresIn(events);
-    for (const erasure of erasures) {
-      const found = await keys.read(erasure.keys);
-      // Its line came before.
-      if (erasure.keys.every((key) => found.get(key) === 'erased')) continue;
-      await note?.(erasure);
-      await keys.erase(erasure.keys);
-    }
+    for (const erasure of erasures) await queues.run(erasure.paymentId, () => eraseOnce(erasure));
     return erasures.length > 0;
   };
 

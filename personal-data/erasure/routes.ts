@@ -81,7 +81,7 @@ const execute = async (
   const { requested, heldBy } = state.erasure;
   const { erasedAt } = state.personal;
   try {
-    await queues.run(paymentId, () => erasures.carryOut(events));
+    await erasures.carryOut(events);
   } catch (error) {
     commands.logger.error({ paymentId, err: error }, 'the keys of an erased payment stay for now');
     return reject(reply, 'SERVICE_UNAVAILABLE', [NOT_YET], RETRY_LATER);

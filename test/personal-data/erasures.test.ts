@@ -91,7 +91,7 @@ test('a line that was cut short spoils no other one; a file or a log of another 
   await repeat(signal);
   appendFileSync(file, '\n{"position":"1');
   const events = await appendErased('pay_third', '3'.repeat(32));
-  for (const _ of [1, 2]) await carryOut(events);
+  for (const _ of [1, 2]) await Promise.all([carryOut(events), carryOut(events)]);
   await open();
   const written = readFileSync(file, 'utf8');
   const paymentIds = [...written.matchAll(/"paymentId":"(\w+)"/g)].map(([, id]) => id);
