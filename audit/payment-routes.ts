@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
+import { rejectScope } from '../shared/http/auth/hooks.ts';
 import { mayUse } from '../shared/http/auth/tokens.ts';
 import { type CursorPlace, cursorOf, placeAfter } from '../shared/http/cursor.ts';
 import { reject } from '../shared/http/errors.ts';
@@ -78,7 +79,7 @@ const findShown = async (
   const { personal } = input.query;
   const may = mayUse(input.principal, 'audit:personal');
   if (personal === 'true' && !may) {
-    reject(reply, 'FORBIDDEN', ['the scope audit:personal is required']);
+    rejectScope(reply, input.principal, 'audit:personal');
     return undefined;
   }
   const opens = may && personal !== 'false';

@@ -78,7 +78,7 @@ const hashOf = (bytes: Buffer): string => {
 const newestFirst = (nowMs: number): string =>
   (0xffff_ffff - Math.floor(nowMs / 1000)).toString(16);
 
-/** Of a PersonalKey, before it is one. */
+/** `bytes`: the raw form of a new key, to be wrapped. */
 export const newKeyBytes = (nowMs = Date.now()): { id: string; bytes: Buffer } => {
   const bytes = newRandom(KEY_BYTES);
   return { id: newestFirst(nowMs) + hashOf(bytes), bytes };

@@ -35,7 +35,7 @@ const isWithinRate = (reply: FastifyReply, seconds: number | undefined): boolean
 
 const UNCHECKED = ["the token issuer's keys cannot be loaded"];
 
-const rejectScope = (reply: FastifyReply, { merchantId }: Principal, scope: Scope): void => {
+export const rejectScope = (reply: FastifyReply, { merchantId }: Principal, scope: Scope): void => {
   const why =
     merchantId === '*' && isOfMerchants(scope)
       ? 'the token is for all merchants; make one for a single merchant: payments token --merchant <id>'
