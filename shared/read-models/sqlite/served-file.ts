@@ -4,7 +4,7 @@
  */
 import { close, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { firstLineOf, orElse } from '../../runtime/error-text.ts';
+import { firstLineOf } from '../../runtime/error-text.ts';
 import { type Job, type JobThread, type NewThread, resultOf } from '../../runtime/jobs.ts';
 import { ensurePrivateFile } from '../../runtime/private-files.ts';
 import {
@@ -163,14 +163,14 @@ const takePlace = ({ db }: FileConnection, file: string, next: string): void => 
   db.close();
   requireWhole(file);
   // Its last close frees the blocks of a large file in 0.1 s, off the event loop.
-  const held = orElse(undefined, () => openSync(file, 'r'));
+  const held = openSync(file, 'a');
   try {
     // A crash leaves the old file or the new one, each of them whole.
     renameSync(next, file);
     // The log of the old file, which another process keeps there, would be laid over the new one.
     removeLog(file);
   } finally {
-    if (held !== undefined) close(held, () => undefined);
+    close(held, () => undefined);
   }
 };
 
