@@ -1,21 +1,22 @@
 // The users of the read models. MongoDB's image runs this file once, while its volume is empty.
 const readModels = db.getSiblingDB('payments');
-readModels.createUser({
-  user: 'projector',
-  pwd: process.env.MONGODB_WRITE_PASSWORD,
-  roles: ['readWrite'],
-});
+const addWriters = (role, collections) =>
+  readModels.createRole({
+    role,
+    privileges: collections.map((collection) => ({
+      resource: { db: 'payments', collection },
+      actions: ['insert', 'update'],
+    })),
+    roles: [],
+  });
+// Results of checks, which any process keeps for the others.
+addWriters('checks', ['kept']);
 // The command API makes keys of personal data, and erases them.
-readModels.createRole({
-  role: 'personalKeys',
-  privileges: ['personal_keys', 'personal_keys_checkpoint'].map((collection) => ({
-    resource: { db: 'payments', collection },
-    actions: ['insert', 'update'],
-  })),
-  roles: [],
-});
-readModels.createUser({
-  user: 'reader',
-  pwd: process.env.MONGODB_READ_PASSWORD,
-  roles: ['read', 'personalKeys'],
-});
+addWriters('personalKeys', ['personal_keys', 'personal_keys_checkpoint']);
+const { MONGODB_WRITE_PASSWORD, MONGODB_COMMAND_PASSWORD, MONGODB_READ_PASSWORD } = process.env;
+for (const [user, pwd, roles] of [
+  ['projector', MONGODB_WRITE_PASSWORD, ['readWrite']],
+  ['commands', MONGODB_COMMAND_PASSWORD, ['read', 'checks', 'personalKeys']],
+  ['reader', MONGODB_READ_PASSWORD, ['read', 'checks']],
+])
+  readModels.createUser({ user, pwd, roles });

@@ -1,6 +1,7 @@
 /** What docker-compose.yml promises to the operators of an installation (docs/containers.md). */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { engineServices } from '../../scripts/compose-engines.ts';
@@ -195,7 +196,7 @@ test('each process gets its own secrets and no other', () => {
     gateway: [],
     'command-api': [
       'IDEMPOTENCY_SECRET',
-      'MONGODB_READ_PASSWORD',
+      'MONGODB_COMMAND_PASSWORD',
       'PERSONAL_DATA_KEK',
       'PROVIDER_TOKEN',
       'WEBHOOK_SECRET',
@@ -216,6 +217,7 @@ test('each process gets its own secrets and no other', () => {
     provider: ['PROVIDER_TOKEN'],
     eventstoredb: [],
     mongodb: [
+      'MONGODB_COMMAND_PASSWORD',
       'MONGODB_KEY',
       'MONGODB_READ_PASSWORD',
       'MONGODB_ROOT_PASSWORD',
@@ -228,6 +230,35 @@ test('each process gets its own secrets and no other', () => {
     jaeger: [],
   });
   expect(text).not.toContain('JWT_SECRET');
+});
+
+test('in MongoDB each process may write what it keeps, and the command API alone changes keys', () => {
+  const rolesOf = new Map<string, string[]>();
+  const writableBy = new Map<string, string[]>();
+  type Role = {
+    role: string;
+    privileges: { actions: string[]; resource: { collection: string } }[];
+  };
+  const readModels = {
+    createRole: ({ role, privileges }: Role) => {
+      for (const { actions } of privileges) expect([...actions]).toEqual(['insert', 'update']);
+      writableBy.set(
+        role,
+        privileges.map(({ resource }) => resource.collection),
+      );
+    },
+    createUser: ({ user, roles }: { user: string; roles: string[] }) => rolesOf.set(user, roles),
+  };
+  const users = readFileSync(join(ROOT, 'ops/mongodb/users.js'), 'utf8');
+  runInNewContext(users, { db: { getSiblingDB: () => readModels }, process: { env: {} } });
+  const ofProcess = (name: string): string[] => {
+    const user = /mongodb:\/\/(\w+):/.exec(service(name).environment?.MONGODB_URL ?? '')?.[1] ?? '';
+    return (rolesOf.get(user) ?? []).flatMap((role) => writableBy.get(role) ?? [role]);
+  };
+  const [checks, keys] = [['kept'], ['personal_keys', 'personal_keys_checkpoint']];
+  expect(ofProcess('query-api')).toEqual(['read', ...checks]);
+  expect(ofProcess('command-api')).toEqual(['read', ...checks, ...keys]);
+  expect(ofProcess('projector')).toEqual(['readWrite']);
 });
 
 test('a setting that is the same in every process is given to each of the three', () => {

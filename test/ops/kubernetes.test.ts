@@ -175,6 +175,7 @@ test('only the command API has the key of the provider, and only the projector t
   expect(holders('payments-provider')).toEqual(['command-api']);
   expect(holders('payments-sealing-key')).toEqual(['projector']);
   expect(holders('payments-write')).toEqual(['projector']);
+  expect(holders('payments-commands')).toEqual(['command-api']);
 });
 
 test('of each there are two, one may be away, and a policy says who reaches it', () => {
