@@ -42,6 +42,8 @@ const checkRecord = z.object({
   unreadable: z.array(z.string()).optional(),
   /** Keys of the breaks that the last verification named: they alone can be acknowledged (gaps §25). */
   named: z.array(z.string()).optional(),
+  /** Boxes that the last look at the keys found to be at fault, the first if many. */
+  boxes: z.array(z.object({ stream: z.string(), reason: z.string() })).optional(),
 });
 export type CheckRecord = z.infer<typeof checkRecord>;
 
@@ -99,6 +101,8 @@ export type CheckResult = {
   broken?: LogBreak | undefined;
   unreadable?: string[] | undefined;
   named?: string[] | undefined;
+  /** Left out where the keys were not looked at. */
+  boxes?: CheckRecord['boxes'];
 };
 
 /** Of a verification of the whole log: an event that cannot be read is no fault of the log. */
@@ -110,7 +114,7 @@ export const resultOfBreaks = (breaks: NamedBreaks, over: Faults['over']): Check
 
 const recordAfter = (
   before: CheckRecord,
-  { faults, broken, unreadable, named }: CheckResult,
+  { faults, broken, unreadable, named, boxes = before.boxes }: CheckResult,
   lastRunMs: number,
 ): CheckRecord => {
   const standing = standingAfter(before.standing, faults, isoOf(lastRunMs));
@@ -121,6 +125,7 @@ const recordAfter = (
     ...(standing && { standing }),
     ...(unreadable && { unreadable }),
     ...(named && { named }),
+    ...(boxes && { boxes }),
   };
 };
 
@@ -173,8 +178,12 @@ export type VerificationNotes = {
 /** Keeps what each verification of the whole log finds, with a line of its first change. Never throws. */
 export const noteVerifications =
   ({ record, logger, metrics }: VerificationNotes) =>
-  async (breaks: NamedBreaks, over: Faults['over']): Promise<CheckResult> => {
-    const result = resultOfBreaks(breaks, over);
+  async (
+    breaks: NamedBreaks,
+    over: Faults['over'],
+    boxes?: CheckRecord['boxes'],
+  ): Promise<CheckResult> => {
+    const result = { ...resultOfBreaks(breaks, over), boxes };
     if (result.broken !== undefined) {
       const { position, stream, revision, reason } = result.broken;
       logger.error(

@@ -1,4 +1,4 @@
-/** Verifies the log soon after the start and at an interval, and has the read models compared (gaps §28). */
+/** Verifies the log and its boxes soon after the start and at an interval, and has the read models compared (gaps §28). */
 import { type KeyDocument, openKeyDocument } from '../shared/read-models/key-document.ts';
 import {
   jittered,
@@ -18,6 +18,7 @@ import {
   parseCheckRecord,
   type VerificationNotes,
 } from './check-record.ts';
+import type { AuditDeps } from './deps.ts';
 import { verifyLog } from './verification.ts';
 
 /** A start has other work, and many processes start at once. */
@@ -30,6 +31,7 @@ type VerificationOptions = Parameters<typeof verifyLog>[0] & {
   everyMs: number;
   /** False where another process has the projector's lease, which decides who verifies. */
   mayRun(): boolean;
+  verifyKeys?: AuditDeps['verifyKeys'];
   /** Of the read models; it is not waited for. */
   compare?(): void;
   logger: Logger;
@@ -49,13 +51,22 @@ export const startVerification = (options: VerificationOptions) => {
   let running: Promise<void> = Promise.resolve();
   let cancel = (): void => undefined;
 
+  /** The log is verified also while the store of keys is away. */
+  const keys = async (signal: AbortSignal) =>
+    options.verifyKeys?.(signal).catch((error: unknown) => {
+      if (signal.aborted) return undefined;
+      logger.warn({ reason: reasonOf(error) }, 'the boxes of personal data could not be verified');
+      return undefined;
+    });
+
   const run = async (): Promise<void> => {
     if (!mayRun()) return;
     try {
       const { signal } = stopping;
-      const { breaks, events } = (await resultOf(verifyLog(options, { signal }))) ?? {};
-      if (breaks === undefined || events === undefined) return;
-      const { faults } = await noteVerification(breaks, [events, 0]);
+      const found = await resultOf(verifyLog(options, { signal, keys }));
+      if (found?.breaks === undefined) return;
+      const { breaks, events } = found;
+      const { faults } = await noteVerification(breaks, [events, 0], found.keys?.named);
       if (faults.count === 0) logger.info({ events }, 'event log verified');
     } catch (error) {
       // A stop ends the check of the file.

@@ -175,15 +175,13 @@ export async function* verifyLog(
   // Nothing is known of a look that was broken off.
   if (signal.aborted) return undefined;
   const breaks = judgeBreaks(met, [...removed.breaks, ...inFile]);
-  // The streams of one merchant prove nothing about the whole log.
-  if (isWhole) await tellOf(deps, breaks, events, found);
   const isComparable = breaks.count > 0 || found?.notComparable === undefined;
   const finding = isComparable ? findingOf(breaks) : 'NOT_COMPARABLE';
   // A break is named first: it may hide a box.
   const keys = verifyKeys && finding !== 'BROKEN' ? await verifyKeys(signal) : undefined;
   if (signal.aborted) return undefined;
   const guarantee = isWhole ? store.stored.guarantee : 'stream';
-  return {
+  const result: AuditVerification = {
     ok: finding === 'INTACT' && !keys?.named.length,
     finding,
     // Where the store keeps no chain over the log, its seals cover it as far as they reach.
@@ -199,18 +197,21 @@ export async function* verifyLog(
     sealed: isWhole ? sealed : undefined,
     keys,
   };
+  // The streams of one merchant prove nothing about the whole log.
+  if (isWhole) await tellOf(deps, breaks, result);
+  return result;
 }
 
 const tellOf = async (
   { noteVerification }: VerifyDeps,
   breaks: LogBreaks,
-  events: number,
-  kept: KeptHeadFound | undefined,
+  { events, keptHead: kept, keys }: AuditVerification,
 ): Promise<void> => {
   const isComparable = kept !== undefined && kept.notComparable === undefined;
   const isProven = isComparable && kept.signature === 'GOOD';
   // A head whose origin is not proved must not declare the log broken to all (gaps §25).
   if (isComparable && !kept.found && !isProven) return;
   // Only a verification against as late a head clears a difference from one.
-  await noteVerification?.(breaks, [events, isProven ? Number(kept.position) || 1 : 0]);
+  const over = [events, isProven ? Number(kept.position) || 1 : 0];
+  await noteVerification?.(breaks, over, keys?.named);
 };

@@ -107,12 +107,14 @@ const openSides = async (
   const keys = wrappers.keys?.(stored) ?? stored;
   const opener = createOpener({ keys, store, logger: log });
   const own = { config, store, metrics, log };
+  const verifyKeys = verifyKeysOf(store, keys);
   const projection = await openProjectorSide({
     ...{ ...own, readModels, freshness, deliveries },
     webhookSecret: async () => config.webhooks.secret ?? webhookSecret(folder),
     fileOf: folder.path,
     newThread,
     openText: opener.openText,
+    verifyKeys,
   });
   const provider = await openFileIn(folder, 'provider-ledger.sqlite', (file) =>
     openProvider(config, log, file),
@@ -135,7 +137,7 @@ const openSides = async (
     provider: wrappers.provider?.(provider) ?? provider,
   });
   watchFolder(metrics, config);
-  return { ...own, engine, readModels, projection, commands, provider, keys, opener };
+  return { ...own, engine, readModels, projection, commands, provider, keys, verifyKeys, opener };
 };
 
 type Sides = Awaited<ReturnType<typeof openSides>>;
@@ -154,7 +156,7 @@ const registerApis = async (app: FastifyInstance, sides: Sides): Promise<void> =
     operationsMax: config.maxOperationsPerPayment,
     providers: config.provider.names,
     noteVerification: verification.noteVerification,
-    verifyKeys: verifyKeysOf(store, sides.keys),
+    verifyKeys: sides.verifyKeys,
     sealingKey: sealer.publicKey,
     keptHeads: sealer.keptHeads,
   });

@@ -18,7 +18,7 @@ type OpenerDeps = {
 const MISSING_MAX = 1_000;
 
 export const createOpener = ({ keys, store, logger }: OpenerDeps) => {
-  const missing = new Map<string, string>();
+  const missing = new Set<string>();
 
   const erasedAt = async (stream: string): Promise<string | undefined> => {
     const events = await store.readStream(stream).catch(() => []);
@@ -32,26 +32,21 @@ export const createOpener = ({ keys, store, logger }: OpenerDeps) => {
     const stream = streamOf(paymentId);
     try {
       const found = (await keys.read([key])).get(key);
+      missing.delete(paymentId);
       if (found === 'erased') return { erased: true, erasedAt: await erasedAt(stream) };
       if (typeof found !== 'object') throw new BoxRefused('FOREIGN_KEY', `its key is ${found}`);
       const text = openBox(found, { stream, eventType, field }, { box, key });
-      missing.delete(paymentId);
       return { text: text as NonNullable<typeof clear> };
     } catch (error) {
       // With the store of keys away none is missing; and money never fails for a name.
-      if (error instanceof BoxRefused && missing.size < MISSING_MAX && !missing.has(paymentId))
-        missing.set(paymentId, new Date().toISOString());
+      if (error instanceof BoxRefused && missing.size < MISSING_MAX) missing.add(paymentId);
       logger.error({ paymentId, err: error }, 'personal data of a payment cannot be opened');
       return { unavailable: true };
     }
   };
 
-  /** `missing`: payments whose key is not there, though nothing was erased, since when. */
-  return {
-    openText,
-    bodies: createBodies(openText),
-    missing: (): ReadonlyMap<string, string> => missing,
-  };
+  /** `missing`: payments of a box that was met and that its key does not open, though nothing was erased. */
+  return { openText, bodies: createBodies(openText), missing: missing as ReadonlySet<string> };
 };
 export type Opener = ReturnType<typeof createOpener>;
 

@@ -1,6 +1,7 @@
 /** `npm run start:projector`: the projector and the relay as a process; a second one stands by. */
 import { openKeyStore, PersonalDataRefused } from '../personal-data/open.ts';
 import { createOpener } from '../personal-data/opener.ts';
+import { verifyKeysOf } from '../personal-data/verify-keys.ts';
 import { StoreUnavailable } from '../shared/event-store/errors.ts';
 import { openEventStore } from '../shared/event-store/open.ts';
 import { openAuthHooks } from '../shared/http/auth/hooks.ts';
@@ -33,6 +34,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
     deliveries: await openDeliveries(drivers),
     newThread: newThreadHere,
     openText: createOpener({ keys, store, logger: log }).openText,
+    verifyKeys: verifyKeysOf(store, keys),
     webhookSecret: async () => config.webhooks.secret ?? '',
     metrics,
     log,

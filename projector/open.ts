@@ -1,5 +1,6 @@
 /** The projector's side: sealer, projector, relay, deliverer, scheduled verification, and their routes. */
 import type { FastifyInstance } from 'fastify';
+import type { AuditDeps } from '../audit/deps.ts';
 import { openSealer } from '../audit/seals/open.ts';
 import type { Sealer } from '../audit/seals/sealer.ts';
 import { openVerification } from '../audit/verification-schedule.ts';
@@ -71,6 +72,7 @@ export const openProjectorSide = async (options: {
   fileOf?: (name: string) => string;
   newThread: NewThread;
   openText: OpenText;
+  verifyKeys: AuditDeps['verifyKeys'];
   metrics: Metrics;
   log: Log;
 }) => {
@@ -86,7 +88,8 @@ export const openProjectorSide = async (options: {
   const webhooks = { ...following, secret: webhookSecret, leader: projector };
   const deliverer = await openDeliverer({ ...options, ...webhooks });
   const sealed = { readModels, sealingKey, keptHeads, compare: projector.compareUnasked };
-  const verification = await openVerification({ ...following, ...files, ...sealed });
+  const { verifyKeys } = options;
+  const verification = await openVerification({ ...following, ...files, ...sealed, verifyKeys });
   watchProjectionMetrics(metrics, projector);
   watchRelayMetrics(metrics, relay);
   watchSealMetrics(metrics, sealer, config);

@@ -20,8 +20,14 @@ beforeEach(async () => {
   log = await openFilledLog();
   clock = manualClock();
   lines = [];
+  verifyKeys = oneLost;
 });
 afterEach(() => log.close());
+
+const LOST = { stream: 'payment-pay_1', reason: 'its key is missing' };
+const KEYS = { opens: 1, erased: 0, missing: 1, alive: 0, unreadable: 0, refused: 0 };
+const oneLost = async () => ({ ...KEYS, named: [{ ...LOST, position: '1', revision: 0 }] });
+let verifyKeys = oneLost;
 
 const start = (everyMs = DAY_MS, mayRun = true) => {
   const keep = (level: string) => (fields: object) =>
@@ -33,6 +39,7 @@ const start = (everyMs = DAY_MS, mayRun = true) => {
     document: fileDocument(`${log.folder}/log-verification.json`),
     everyMs,
     mayRun: () => mayRun,
+    verifyKeys: () => verifyKeys(),
     lookMs: 5,
     logger: { info: keep('info'), warn: keep('warn'), error: keep('error') },
     metrics,
@@ -155,6 +162,21 @@ test('gaps §25: a break can be acknowledged that the last verification named, i
   expect(await running.hasNamed({ ...CHANGED, revision: 9 })).toBe(false);
   await running.noteVerification({ count: 0, named: [] }, [36, 0]);
   expect(await running.hasNamed(CHANGED)).toBe(false);
+  await running.stop();
+});
+
+test('boxes are looked at too; while their keys are away the log is verified, and the last look counts', async () => {
+  const running = start();
+  await nextRun();
+  expect(running.status()).toMatchObject({ boxes: [LOST] });
+  verifyKeys = async () => Promise.reject(new Error('the store of keys is away'));
+  await nextRun();
+  await until('verified', () => lines.length === 3);
+  expect(lines.slice(1)).toEqual([
+    { level: 'warn', fields: { reason: 'the store of keys is away' } },
+    { level: 'info', fields: { events: 36 } },
+  ]);
+  expect(running.status()).toMatchObject({ boxes: [LOST] });
   await running.stop();
 });
 

@@ -26,7 +26,7 @@ import {
   SECRET_CHANGES_STREAM,
 } from '../../../shared/payment/audit-events.ts';
 import { APPROVAL_MS_MAX } from '../../../shared/payment/decide.ts';
-import { streamOf } from '../../../shared/payment/events.ts';
+import { paymentOf, streamOf } from '../../../shared/payment/events.ts';
 import { SEALS_STREAM } from '../../../shared/payment/seal-events.ts';
 import { WEBHOOK_MERCHANTS_STREAM } from '../../../shared/payment/webhook-events.ts';
 import { ReadModelsUnavailable } from '../../../shared/read-models/errors.ts';
@@ -137,11 +137,14 @@ const paymentItems: Read = async function* (deps, merchantId) {
     const next = `payments verify ${shellWord(paymentId)}`;
     yield { reason: 'UNREADABLE_EVENT', paymentId, subject: paymentId, since, what, next };
   }
-  for (const [paymentId, since] of deps.opener.missing()) {
-    if (!(await owns(paymentId))) continue;
-    const about = { paymentId, subject: paymentId, time: 'key', since };
-    const what = 'Its names and addresses cannot be opened: the key is missing, or is another one.';
-    yield { reason: 'UNREADABLE_EVENT', ...about, what, next: 'payments doctor' };
+  const { boxes = [] } = await recordIn(documents.verification);
+  const closed = new Map(boxes.map(({ stream, reason }) => [paymentOf(stream), reason]));
+  for (const paymentId of deps.opener.missing) closed.set(paymentId, 'its key is missing');
+  for (const [paymentId, why] of closed) {
+    if (paymentId === undefined || !(await owns(paymentId))) continue;
+    const about = { paymentId, subject: paymentId, time: 'key' };
+    const what = `Its names and addresses are not as the log says: ${why}.`;
+    yield { reason: 'UNREADABLE_EVENT', ...about, what, next: 'payments verify --keys' };
   }
   const parked = await readFrom(documents.relay, parkedTopicsIn, undefined);
   if (parked === undefined && merchantId === '*') {
