@@ -7,7 +7,6 @@ import { contextOf, senderOf } from '../shared/http/request.ts';
 import type {} from '../shared/http/server/app.ts';
 import { type AccessEvent, auditStreamOf } from '../shared/payment/audit-events.ts';
 import { withoutLongNumbers } from '../shared/runtime/card-numbers.ts';
-import { onError } from '../shared/runtime/error-text.ts';
 import { newEventId, newUlid } from '../shared/runtime/ids.ts';
 import { oneAfterAnother } from '../shared/runtime/scheduling.ts';
 
@@ -56,9 +55,10 @@ export const createRecorder = (store: Pick<EventStore, 'append'>): Recorder => {
       [end.last] = await store.append(end.stream, expectedAfter(end.last), [event]);
     };
     try {
-      // Repeating the same append stores nothing twice.
-      await attempt().catch(onError(AppendOutcomeUnknown, attempt));
+      await attempt();
     } catch (error) {
+      // Repeating the same append stores nothing twice.
+      if (error instanceof AppendOutcomeUnknown) return attempt();
       end = newStream();
       if (!(error instanceof RevisionConflict)) throw error;
       await attempt();

@@ -1,7 +1,7 @@
 /** The last verification of the log and comparison with the provider's ledger, by any process. */
 import { z } from 'zod';
 import type { KeyDocument } from '../shared/read-models/key-document.ts';
-import { orElse } from '../shared/runtime/error-text.ts';
+import { jsonOf } from '../shared/runtime/json.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import {
@@ -61,7 +61,7 @@ const withStanding = (record: CheckRecord): CheckRecord => {
 
 /** The next run writes a damaged one anew. */
 export const parseCheckRecord = (text = ''): CheckRecord =>
-  orElse(NEVER, () => withStanding(checkRecord.parse(JSON.parse(text))));
+  withStanding(checkRecord.catch(NEVER).parse(jsonOf(text)));
 
 export const faultsOfBreaks = (
   { count, named }: Pick<LogBreaks, 'count' | 'named'>,

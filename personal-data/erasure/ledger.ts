@@ -11,8 +11,9 @@ import { foldStream } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, RecordedEvent } from '../../shared/event-store/port.ts';
 import { paymentOf, paymentSchemas, streamOf } from '../../shared/payment/events.ts';
 import { foldState } from '../../shared/payment/fold.ts';
-import { onError, orElse } from '../../shared/runtime/error-text.ts';
+import { onError } from '../../shared/runtime/error-text.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
+import { jsonOf } from '../../shared/runtime/json.ts';
 import { PersonalDataRefused } from '../open.ts';
 import type { KeyStore } from '../port.ts';
 
@@ -51,7 +52,7 @@ const readLast = async (file: string, bytes: number): Promise<Map<string, Erasur
   const { size } = await handle.stat();
   const lines = handle.readLines({ start: Math.max(0, size - bytes), autoClose: false });
   for await (const one of lines) {
-    const erasure = orElse(undefined, () => line.parse(JSON.parse(one)));
+    const { data: erasure } = line.safeParse(jsonOf(one));
     if (erasure !== undefined) last.set(erasure.paymentId, erasure);
   }
   if (last.size > 0 || size === 0) return last;

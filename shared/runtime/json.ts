@@ -1,6 +1,5 @@
 /** JSON read without rounding (schemas reject fractions and non-doubles); text without terminal controls. */
 import { isUtf8 } from 'node:buffer';
-import { orElse } from './error-text.ts';
 
 /**
  * `repeated`: there where a key is given twice in one object, of which the value has the last alone; those
@@ -145,9 +144,17 @@ export const parseText = (
   }
 };
 
+/** Undefined for a text that is no JSON; numbers are rounded to doubles. */
+export const jsonOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
 /** None when the text is no JSON object. */
-export const jsonFieldsOf = (text: string): Record<string, unknown> =>
-  orElse({}, () => Object(JSON.parse(text)));
+export const jsonFieldsOf = (text: string): Record<string, unknown> => Object(jsonOf(text));
 
 /** Control characters, line separators, and signs that turn the direction of a text. */
 const CONTROL_SIGNS =
