@@ -1,7 +1,7 @@
 /** The last verification of the log and comparison with the provider's ledger, by any process. */
 import { z } from 'zod';
 import type { KeyDocument } from '../shared/read-models/key-document.ts';
-import { jsonOf } from '../shared/runtime/json.ts';
+import { jsonValueOf } from '../shared/runtime/json.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
 import {
@@ -61,7 +61,7 @@ const withStanding = (record: CheckRecord): CheckRecord => {
 
 /** The next run writes a damaged one anew. */
 export const parseCheckRecord = (text = ''): CheckRecord =>
-  withStanding(checkRecord.catch(NEVER).parse(jsonOf(text)));
+  withStanding(checkRecord.catch(NEVER).parse(jsonValueOf(text)));
 
 export const faultsOfBreaks = (
   { count, named }: Pick<LogBreaks, 'count' | 'named'>,

@@ -4,7 +4,7 @@
  */
 import { createHash, hash } from 'node:crypto';
 import type { StoredForm } from '../shared/event-store/port.ts';
-import { jsonFieldsOf, jsonOf } from '../shared/runtime/json.ts';
+import { jsonFieldsOf, jsonValueOf } from '../shared/runtime/json.ts';
 import { AuditBreak } from './contract.ts';
 import { type Manifest, manifestShape } from './manifest.ts';
 
@@ -16,7 +16,7 @@ export type ExportLine = Omit<StoredForm, 'id' | 'logHashBefore'> & {
   chain: string;
 };
 
-const isJson = (text: string): boolean => !text.includes('\n') && jsonOf(text) !== undefined;
+const isJson = (text: string): boolean => !text.includes('\n') && jsonValueOf(text) !== undefined;
 
 /** A text that is no JSON stands in it as a string, with the event's place. */
 const bodyOf = (form: Omit<ExportLine, 'chain'>): string => {

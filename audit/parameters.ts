@@ -14,7 +14,7 @@ import { type Read, soleHeader } from '../shared/http/request.ts';
 import { PAYMENT_ID_FORM } from '../shared/http/route.ts';
 import { PAYMENT_ID, PAYMENT_STATUSES } from '../shared/payment/fields.ts';
 import { holdsKnownCard } from '../shared/runtime/card-numbers.ts';
-import { jsonOf } from '../shared/runtime/json.ts';
+import { jsonValueOf } from '../shared/runtime/json.ts';
 import { type Manifest, manifestShape } from './manifest.ts';
 
 /** Covers every store's form; the store itself checks whether the log has such a position. */
@@ -133,7 +133,8 @@ export const ExplainParameters = parameters({
   })
   .refine(namesOneMoment, TWO_MOMENTS);
 
-const manifestIn = (text: string): unknown => jsonOf(Buffer.from(text, 'base64url').toString());
+const manifestIn = (text: string): unknown =>
+  jsonValueOf(Buffer.from(text, 'base64url').toString());
 
 export const VerifyParameters = parameters({
   keys: oneOf(['true'])

@@ -13,7 +13,7 @@ import { paymentOf, paymentSchemas, streamOf } from '../../shared/payment/events
 import { foldState } from '../../shared/payment/fold.ts';
 import { onError } from '../../shared/runtime/error-text.ts';
 import { newEventId } from '../../shared/runtime/ids.ts';
-import { jsonOf } from '../../shared/runtime/json.ts';
+import { jsonValueOf } from '../../shared/runtime/json.ts';
 import { PersonalDataRefused } from '../open.ts';
 import type { KeyStore } from '../port.ts';
 
@@ -52,7 +52,7 @@ const readLast = async (file: string, bytes: number): Promise<Map<string, Erasur
   const { size } = await handle.stat();
   const lines = handle.readLines({ start: Math.max(0, size - bytes), autoClose: false });
   for await (const one of lines) {
-    const { data: erasure } = line.safeParse(jsonOf(one));
+    const { data: erasure } = line.safeParse(jsonValueOf(one));
     if (erasure !== undefined) last.set(erasure.paymentId, erasure);
   }
   if (last.size > 0 || size === 0) return last;

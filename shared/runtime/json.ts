@@ -145,7 +145,7 @@ export const parseText = (
 };
 
 /** Undefined for a text that is no JSON; numbers are rounded to doubles. */
-export const jsonOf = (text: string): unknown => {
+export const jsonValueOf = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch {
@@ -154,7 +154,7 @@ export const jsonOf = (text: string): unknown => {
 };
 
 /** None when the text is no JSON object. */
-export const jsonFieldsOf = (text: string): Record<string, unknown> => Object(jsonOf(text));
+export const jsonFieldsOf = (text: string): Record<string, unknown> => Object(jsonValueOf(text));
 
 /** Control characters, line separators, and signs that turn the direction of a text. */
 const CONTROL_SIGNS =

@@ -10,7 +10,7 @@ import {
   type StartTimer,
   startBackgroundTimer,
 } from '../../../shared/runtime/back-off.ts';
-import { jsonOf } from '../../../shared/runtime/json.ts';
+import { jsonValueOf } from '../../../shared/runtime/json.ts';
 import type { Logger } from '../../../shared/runtime/log.ts';
 import type { Metrics } from '../../../shared/runtime/metrics.ts';
 import { oneRunAtATime } from '../../../shared/runtime/scheduling.ts';
@@ -50,7 +50,7 @@ const ATTEMPTS_MAX = 5;
 export const openTurns = (document: KeyDocument, nowMs: () => number) => {
   const load = async () => {
     const stored = await document.load().catch(() => undefined);
-    const kept = keptTurn.catch({ ranMs: 0 }).parse(jsonOf(stored?.text ?? ''));
+    const kept = keptTurn.catch({ ranMs: 0 }).parse(jsonValueOf(stored?.text ?? ''));
     return { version: stored?.version ?? 0, kept };
   };
   const save = (kept: KeptTurn, version: number): Promise<boolean> =>

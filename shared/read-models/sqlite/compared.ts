@@ -6,8 +6,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as immediate } from 'node:timers/promises';
 import type { ComparedReadModels, ReadModelsFile } from '../port.ts';
 import { createUncachedReads } from './reader.ts';
-import { PAYMENT_INDEXES, type PaymentIndex } from './schema.ts';
-import { connectToRead } from './served-file.ts';
+import { connectToRead, PAYMENT_INDEXES, type PaymentIndex } from './schema.ts';
 
 /** Of the rows behind one rowid, up to another: how many an index has to lead to, and does. */
 const rowsSql = ({ name, columns, of = 'TRUE' }: PaymentIndex): string => {

@@ -19,9 +19,8 @@ import type {
 } from '../port.ts';
 import { createRevisionWaiters } from '../waiters.ts';
 import { type Caches, createCaches, createReader } from './reader.ts';
-import type { CheckedRow } from './schema.ts';
+import type { CheckedRow, FileConnection } from './schema.ts';
 import {
-  type FileConnection,
   fileUnavailable,
   openServedFile,
   removeFile,

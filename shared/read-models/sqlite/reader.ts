@@ -10,8 +10,8 @@ import type {
   ReadModelsRebuild,
   UnresolvedPayment,
 } from '../port.ts';
-import type { CheckedRow } from './schema.ts';
-import type { FileConnection, ServedFile } from './served-file.ts';
+import type { CheckedRow, FileConnection } from './schema.ts';
+import type { ServedFile } from './served-file.ts';
 
 /** Some 3 kB each: the next event of most comes within milliseconds or much later (ADR-0112). */
 const READ_MODELS_MAX = 128;

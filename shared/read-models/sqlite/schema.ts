@@ -1,13 +1,22 @@
-/** The tables, a payment's row and the statements. A file with other tables is filled anew, not migrated. */
+/** The tables, a payment's row, and a connection with its statements. A file with other tables is filled anew. */
 import type { DatabaseSync } from 'node:sqlite';
 import { READ_MODEL_VERSION } from '../../payment/fold.ts';
-import { capped, pagesToMove } from '../../runtime/sqlite.ts';
-import type { DocumentRow } from '../document-row.ts';
+import { ensurePrivateFile } from '../../runtime/private-files.ts';
+import {
+  capped,
+  openReadModelsFile,
+  openReadModelsToRead,
+  orClose,
+  pagesToMove,
+  versionOf,
+} from '../../runtime/sqlite.ts';
+import { createRowCheck, type DocumentRow, type RowCheck } from '../document-row.ts';
+import type { ReadModelsFile } from '../port.ts';
 
 /** Names the tables below and the check of their rows; raise it with any change of either. */
 const SCHEMA_VERSION = 9;
 /** Stored as user_version: a file with another number is filled anew. */
-export const GENERATION = SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION;
+const GENERATION = SCHEMA_VERSION * 10_000 + READ_MODEL_VERSION;
 
 /** Without PENDING (the unresolved have an index) and CAPTURED (most payments are): a sale pays for none. */
 export const INDEXED_STATUSES = ['AUTHORIZED', 'FAILED', 'REFUNDED', 'VOIDED'] as const;
@@ -53,7 +62,7 @@ const created = ({ name, columns, of }: PaymentIndex): string =>
  * A file whose key (`made_with`, document-row.ts) is unknown is filled anew. Columns that never change are
  * written once, so updates leave their indexes alone; searched ones stand before the body, where a scan stops.
  */
-export const SCHEMA = `
+const SCHEMA = `
   CREATE TABLE payment (
     payment_id TEXT NOT NULL PRIMARY KEY,
     merchant_id TEXT NOT NULL,
@@ -89,7 +98,7 @@ export const ROW = `payment_id AS paymentId, merchant_id AS merchantId, ${capped
   merchant_reference AS merchantReference, unresolved_since AS unresolvedSince, unresolved,
   row_check AS rowCheck, body`;
 
-export const prepare = (db: DatabaseSync) => ({
+const prepare = (db: DatabaseSync) => ({
   document: db.prepare(`SELECT ${ROW} FROM payment WHERE payment_id = ?`),
   idsAfter: db.prepare(
     `SELECT payment_id AS paymentId FROM payment WHERE payment_id > ? ORDER BY payment_id LIMIT ?`,
@@ -128,3 +137,62 @@ export const prepare = (db: DatabaseSync) => ({
      WHERE position IS ?3`,
   ),
 });
+
+/** An existing file of another form, or under another key. */
+export class UnusableFile extends Error {}
+
+export type FileConnection = ReturnType<typeof prepare> & {
+  db: DatabaseSync;
+  rowCheck: RowCheck;
+  /** Whether any payment may be parked: spares each read and write a look into an empty table. */
+  anyParked: boolean;
+};
+
+/** Throws UnusableFile at another generation's tables, or another key's. */
+const makeTables = (db: DatabaseSync, { keyIds }: RowCheck): void => {
+  const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get();
+  if (tables?.n === 0) {
+    db.exec(`BEGIN IMMEDIATE; ${SCHEMA}`);
+    db.prepare('INSERT INTO made_with VALUES (1, ?)').run(keyIds[0] ?? '');
+    db.exec('COMMIT');
+  }
+  const found = versionOf(db);
+  if (found !== GENERATION)
+    throw new UnusableFile(`it has the form ${found}, this version writes ${GENERATION}`);
+  const keyId = db.prepare('SELECT key_id AS keyId FROM made_with').get()?.keyId as string;
+  if (!keyIds.includes(keyId)) throw new UnusableFile('it was written under another secret');
+};
+
+/** Of a served file: only a log that the thread of searches could not move. */
+const CHECKPOINT_IN_COMMIT_AT_PAGES = 16_000;
+
+export type ConnectOptions = ReadModelsFile & {
+  /** SQLite itself moves a log of so many pages, inside a commit: 64 MB. */
+  checkpointInCommitAtPages?: number;
+};
+
+/** To write: makes a file that is not there. Throws UnusableFile and SQLite's errors. */
+export const connectToWrite = ({
+  file,
+  secrets,
+  checkpointInCommitAtPages = CHECKPOINT_IN_COMMIT_AT_PAGES,
+}: ConnectOptions): FileConnection => {
+  ensurePrivateFile(file);
+  const db = openReadModelsFile(file, checkpointInCommitAtPages);
+  return orClose(db, () => {
+    const rowCheck = createRowCheck(secrets);
+    makeTables(db, rowCheck);
+    const statements = prepare(db);
+    // Damage that the first reads meet is found here, where the file can still be replaced.
+    const anyParked = statements.parked.get('', '', 1) !== undefined;
+    statements.checkpoint.get();
+    return { ...statements, db, rowCheck, anyParked };
+  });
+};
+
+/** Throws SQLite's errors, at a write as well. */
+export const connectToRead = ({ file, secrets }: ReadModelsFile): FileConnection => {
+  const db = openReadModelsToRead(file);
+  const rowCheck = createRowCheck(secrets);
+  return orClose(db, () => ({ ...prepare(db), db, rowCheck, anyParked: true }));
+};

@@ -3,87 +3,26 @@
  * and threads search it, sum it up and move its write-ahead log by their own connections (ADR-0185).
  */
 import { close, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
-import type { DatabaseSync } from 'node:sqlite';
 import { firstLineOf } from '../../runtime/error-text.ts';
 import { type Job, type JobThread, type NewThread, resultOf } from '../../runtime/jobs.ts';
-import { ensurePrivateFile } from '../../runtime/private-files.ts';
-import {
-  codeOf,
-  isDamage,
-  moveAllPages,
-  openReadModelsFile,
-  openReadModelsToRead,
-  orClose,
-  versionOf,
-} from '../../runtime/sqlite.ts';
-import { createRowCheck, type RowCheck } from '../document-row.ts';
+import { codeOf, isDamage, moveAllPages } from '../../runtime/sqlite.ts';
 import { ReadModelsLost, ReadModelsUnavailable } from '../errors.ts';
-import type { PaymentSearch, ReadModelsFile } from '../port.ts';
+import type { PaymentSearch } from '../port.ts';
 import { checksumFile, moveLog, searchFile } from './file-jobs.ts';
-import { GENERATION, prepare, SCHEMA } from './schema.ts';
+import {
+  type ConnectOptions,
+  connectToWrite,
+  type FileConnection,
+  UnusableFile,
+} from './schema.ts';
 import type { SearchBounds } from './search.ts';
-
-/** Of a served file: only a log that the thread of searches could not move. */
-const CHECKPOINT_IN_COMMIT_AT_PAGES = 16_000;
 
 const SQLITE_ERROR = 1;
 
-export type SqliteReadModelsOptions = ReadModelsFile & {
+export type SqliteReadModelsOptions = ConnectOptions & {
   newThread: NewThread;
-  /** SQLite itself moves a log of so many pages, inside a commit: 64 MB. */
-  checkpointInCommitAtPages?: number;
   searchBounds?: SearchBounds;
   logger?: { warn(fields: object, message: string): void };
-};
-
-/** An existing file of another form, or under another key. */
-class UnusableFile extends Error {}
-
-export type FileConnection = ReturnType<typeof prepare> & {
-  db: DatabaseSync;
-  rowCheck: RowCheck;
-  /** Whether any payment may be parked: spares each read and write a look into an empty table. */
-  anyParked: boolean;
-};
-
-/** Throws UnusableFile at another generation's tables, or another key's. */
-const makeTables = (db: DatabaseSync, { keyIds }: RowCheck): void => {
-  const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get();
-  if (tables?.n === 0) {
-    db.exec(`BEGIN IMMEDIATE; ${SCHEMA}`);
-    db.prepare('INSERT INTO made_with VALUES (1, ?)').run(keyIds[0] ?? '');
-    db.exec('COMMIT');
-  }
-  const found = versionOf(db);
-  if (found !== GENERATION)
-    throw new UnusableFile(`it has the form ${found}, this version writes ${GENERATION}`);
-  const keyId = db.prepare('SELECT key_id AS keyId FROM made_with').get()?.keyId as string;
-  if (!keyIds.includes(keyId)) throw new UnusableFile('it was written under another secret');
-};
-
-const connect = ({
-  file,
-  secrets,
-  checkpointInCommitAtPages = CHECKPOINT_IN_COMMIT_AT_PAGES,
-}: SqliteReadModelsOptions): FileConnection => {
-  ensurePrivateFile(file);
-  const db = openReadModelsFile(file, checkpointInCommitAtPages);
-  return orClose(db, () => {
-    const rowCheck = createRowCheck(secrets);
-    makeTables(db, rowCheck);
-    const statements = prepare(db);
-    // Damage that the first reads meet is found here, where the file can still be replaced.
-    const anyParked = statements.parked.get('', '', 1) !== undefined;
-    statements.checkpoint.get();
-    return { ...statements, db, rowCheck, anyParked };
-  });
-};
-
-/** Throws SQLite's errors, at a write as well. */
-export const connectToRead = ({ file, secrets }: ReadModelsFile): FileConnection => {
-  const db = openReadModelsToRead(file);
-  const rowCheck = createRowCheck(secrets);
-  return orClose(db, () => ({ ...prepare(db), db, rowCheck, anyParked: true }));
 };
 
 const removeLog = (file: string): void => {
@@ -102,7 +41,7 @@ const isUnusable = (error: unknown): boolean =>
 const openConnection = (options: SqliteReadModelsOptions): FileConnection => {
   const { file, logger } = options;
   try {
-    return connect(options);
+    return connectToWrite(options);
   } catch (error) {
     if (!(error instanceof UnusableFile || isUnusable(error))) throw fileUnavailable(error);
     logger?.warn(
@@ -113,7 +52,7 @@ const openConnection = (options: SqliteReadModelsOptions): FileConnection => {
     );
     try {
       removeFile(file);
-      return connect(options);
+      return connectToWrite(options);
     } catch (again) {
       throw fileUnavailable(again);
     }
