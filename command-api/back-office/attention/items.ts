@@ -143,7 +143,7 @@ const paymentItems: Read = async function* (deps, merchantId) {
   for (const [paymentId, why] of closed) {
     if (paymentId === undefined || !(await owns(paymentId))) continue;
     const about = { paymentId, subject: paymentId, time: 'key' };
-    const what = `Its names and addresses are not as the log says: ${why}.`;
+    const what = `Its names and addresses are not as the log says (${why}).`;
     yield { reason: 'UNREADABLE_EVENT', ...about, what, next: 'payments verify --keys' };
   }
   const parked = await readFrom(documents.relay, parkedTopicsIn, undefined);
