@@ -2,21 +2,14 @@
 import { setTimeout } from 'node:timers/promises';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
+import type { AuditEvent } from '../../audit/contract.ts';
 import { PaymentRequest } from '../../command-api/request/schemas.ts';
 import { TEST_CARDS } from '../../providers/simulator/test-cards.ts';
 import { orElse } from '../../shared/runtime/error-text.ts';
+import { amountIn, auditClient, paymentPath } from '../audit.ts';
 import { type Client, openClient, rejectionLine } from '../client.ts';
 import { type Format, formatted } from '../options.ts';
-import {
-  CommandFailed,
-  moneyText,
-  note,
-  print,
-  printJson,
-  quoted,
-  styled,
-  table,
-} from '../output.ts';
+import { CommandFailed, note, print, printJson, quoted, styled, table } from '../output.ts';
 import { SCENARIO_NAMES, SCENARIOS, type ScenarioName, type Step } from './scenarios.ts';
 
 const cardsTable = table<(typeof TEST_CARDS)[number]>({
@@ -98,14 +91,12 @@ export const withOverrides = (body: Json, overrides: readonly string[]): Json =>
 
 type TriggerOptions = { amount: number; set: string[]; format: Format };
 
-type EventLine = { revision: number; type: string; amounts?: { amount: number; currency: string } };
-
 type PlayedStep = {
   name: string;
   request: { method: string; path: string; body?: unknown };
   status: number;
   response: unknown;
-  events: EventLine[];
+  events: AuditEvent[];
 };
 
 const PAYMENTS = '/api/v1/payments';
@@ -129,10 +120,8 @@ const curlOf = (url: string, { method, path, body }: PlayedStep['request']): str
   ].join(' \\\n  ');
 };
 
-const eventLine = ({ revision, type, amounts }: EventLine): string => {
-  const amount = amounts === undefined ? '' : `  ${moneyText(amounts.amount, amounts.currency)}`;
-  return `  r${revision}  ${type}${amount}`;
-};
+const eventLine = (event: AuditEvent): string =>
+  `  r${event.revision}  ${event.type}  ${amountIn(event)}`.trimEnd();
 
 const printStep = (url: string, { name, request, status, response, events }: PlayedStep): void => {
   print(styled('bold', `# ${name}`), curlOf(url, request));
@@ -150,19 +139,19 @@ const paymentOf = (response: unknown): string | undefined => {
   return /^paymentId (\S+)$/m.exec(named.join('\n'))?.[1];
 };
 
-const eventReader = async (): Promise<(id: string | undefined) => Promise<EventLine[]>> => {
-  const audit = await openClient({ scope: 'audit:read' });
+const eventReader = async (): Promise<(id: string | undefined) => Promise<AuditEvent[]>> => {
+  const audit = await auditClient();
   let seen = -1;
   let rejected = false;
   return async (id) => {
     if (id === undefined || rejected) return [];
-    const response = await audit.get(`/audit/v1/payments/${encodeURIComponent(id)}/events`);
+    const response = await audit.get(paymentPath(id, 'events'));
     if (!response.ok) {
       rejected = true;
       note(`payments: no events shown: ${rejectionLine(response.status, await response.text())}`);
       return [];
     }
-    const { events } = (await response.json()) as { events: EventLine[] };
+    const { events } = (await response.json()) as { events: AuditEvent[] };
     const fresh = events.filter(({ revision }) => revision > seen);
     seen = fresh.at(-1)?.revision ?? seen;
     return fresh;
