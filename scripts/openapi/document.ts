@@ -13,7 +13,7 @@ import { ErrorBody } from '../../shared/http/payment-schemas.ts';
 import type { AnyRoute, RequestForm } from '../../shared/http/route.ts';
 import { ROUTES, type RouteId, type RoutePlace, SIGNED } from '../../shared/http/route-table.ts';
 
-export type Part = Record<string, unknown>;
+type Part = Record<string, unknown>;
 
 /** `name` names the example; `request` is the request's body, where the document shows it. */
 export type Recording = {
@@ -142,7 +142,7 @@ const namedSchemas = (): Record<string, Part> => {
   }));
 };
 
-const schemaOf = (schema: z.ZodType): Part => {
+export const schemaOf = (schema: z.ZodType): Part => {
   const { id } = z.globalRegistry.get(schema) ?? {};
   return id ? refTo('schemas', id) : withoutIds(z.toJSONSchema(schema, { io: 'input' }));
 };
@@ -290,18 +290,18 @@ const componentsOf = (part: unknown, all: Record<string, Record<string, Part>>):
   );
 };
 
-export type DocumentForm = {
+type DocumentForm = {
   title: string;
   description: string;
   tags: Readonly<Partial<Record<Tag, string>>>;
   /** What the service sends, with references by `schemaOf`. */
-  webhooks?: (schemaOf: (schema: z.ZodType) => Part) => Part;
+  webhooks?: Part;
 };
 
 /** Throws where routes and recordings do not fit together. */
 export const documentOf = (form: DocumentForm, recordings: Recording[]): Part => {
-  const { title, description, tags } = form;
-  const sent = form.webhooks && { webhooks: form.webhooks(schemaOf) };
+  const { title, description, tags, webhooks } = form;
+  const sent = webhooks && { webhooks };
   const schemas = namedSchemas();
   const paths: Record<string, Part> = {};
   for (const id of Object.keys(TEXTS) as RouteId[]) {

@@ -12,7 +12,7 @@ import {
 import { PaymentResponse } from '../../shared/http/payment-schemas.ts';
 import { FAILURE_CODES } from '../../shared/payment/fields.ts';
 import { DISABLED_TYPE, SUBSCRIBABLE_TYPES, TEST_TYPE } from '../../webhooks/message.ts';
-import { type DocumentForm, documentOf, type Part, textsOf } from './document.ts';
+import { documentOf, schemaOf, textsOf } from './document.ts';
 import { AUDIT_RUNS, MERCHANT_RUNS } from './record.ts';
 import { recordRuns } from './run.ts';
 
@@ -33,32 +33,26 @@ const EndpointMessage = messageSchema([TEST_TYPE, DISABLED_TYPE], {
   reason: z.enum(['REQUESTED', 'GONE', 'UNREACHABLE']).optional(),
 }).meta({ id: 'EndpointMessage' });
 
-const { parameters, responses } = textsOf('documents.yaml').webhook;
+const { merchant, auditor, webhook, errors } = textsOf('documents.yaml');
 
-const webhooksIn = (schemaOf: (schema: z.ZodType) => Part) => {
-  const webhook = (summary: string, schema: z.ZodType) => ({
-    post: {
-      tags: ['Webhooks'],
-      summary,
-      security: [],
-      parameters,
-      requestBody: {
-        required: true,
-        content: { 'application/json': { schema: schemaOf(schema) } },
-      },
-      responses,
+const webhookOf = (summary: string, schema: z.ZodType) => ({
+  post: {
+    tags: ['Webhooks'],
+    summary,
+    security: [],
+    parameters: webhook.parameters,
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: schemaOf(schema) } },
     },
-  });
-  return {
-    paymentMessage: webhook('What happened to a payment', PaymentMessage),
-    endpointMessage: webhook('A test, or the end of another endpoint', EndpointMessage),
-  };
+    responses: webhook.responses,
+  },
+});
+
+const WEBHOOKS = {
+  paymentMessage: webhookOf('What happened to a payment', PaymentMessage),
+  endpointMessage: webhookOf('A test, or the end of another endpoint', EndpointMessage),
 };
-
-const FORMS: Record<'merchant' | 'auditor', DocumentForm> = textsOf('documents.yaml');
-const MERCHANT = { ...FORMS.merchant, webhooks: webhooksIn };
-
-const INTRO: string = textsOf('documents.yaml').errors;
 
 const anchored = (code: string): string => `[${code}](#${anchorOf(code)})`;
 
@@ -70,7 +64,7 @@ const entry = (code: string, status: number, { means, todo, stored }: ErrorEntry
 
 const errorsPage = (): string =>
   [
-    INTRO,
+    errors,
     ...ERROR_CODES.map(row),
     `| ${anchored(PAYMENT_FAILED)} | 402 | no error body: the payment failure response |`,
     '',
@@ -82,7 +76,9 @@ const errorsPage = (): string =>
 const asText = (document: object): string => `${JSON.stringify(document, null, 2)}\n`;
 
 export const generatedDocs = async (): Promise<Record<string, string>> => ({
-  'docs/openapi.json': asText(documentOf(MERCHANT, await recordRuns(MERCHANT_RUNS))),
-  'docs/openapi-audit.json': asText(documentOf(FORMS.auditor, await recordRuns(AUDIT_RUNS))),
+  'docs/openapi.json': asText(
+    documentOf({ ...merchant, webhooks: WEBHOOKS }, await recordRuns(MERCHANT_RUNS)),
+  ),
+  'docs/openapi-audit.json': asText(documentOf(auditor, await recordRuns(AUDIT_RUNS))),
   'docs/errors.md': errorsPage(),
 });
