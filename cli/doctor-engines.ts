@@ -25,11 +25,6 @@ export type EngineFinding = {
 
 const PROBE_MS_MAX = 8_000;
 
-const lineOf = (error: unknown): string => {
-  const [first] = error instanceof AggregateError ? error.errors : [error];
-  return withoutSecrets(firstLineOf(first));
-};
-
 const CAUSES: Record<string, string> = {
   ECONNREFUSED: 'nothing listens there: is the server started, and is this its port?',
   ENOTFOUND: 'no host has this name: is it misspelt, or a name of another network?',
@@ -51,26 +46,27 @@ const probe = async ({ call, hint, ...found }: Probe): Promise<EngineFinding> =>
     await within(PROBE_MS_MAX, call(), late);
     return { ...found, state: 'up', fault: false };
   } catch (error) {
-    const line = lineOf(error);
+    const [first] = error instanceof AggregateError ? error.errors : [error];
+    const line = withoutSecrets(firstLineOf(first));
     const [code = ''] = /\bE[A-Z_]{5,}\b/.exec(line) ?? [];
     return { ...found, state: 'down', fault: true, cause: `${line}; ${CAUSES[code] ?? hint}` };
   }
 };
 
-const lookAtFile = (engine: string, folder: string, name: string): EngineFinding => {
+const lookAtFile = async (engine: string, folder: string, name: string): Promise<EngineFinding> => {
   const found = { engine, place: `SQLite, ${name}` };
   const file = join(folder, name);
   if (!existsSync(file))
     return { ...found, state: 'empty', fault: false, cause: 'the first start makes it: npm start' };
-  try {
-    // Otherwise SQLite makes more files in the folder.
-    using database = new DatabaseSync(unchangedAddress(file), { readOnly: true });
-    database.prepare('SELECT count(*) FROM sqlite_schema').get();
-    return { ...found, state: 'up', fault: false };
-  } catch (error) {
-    const cause = `${lineOf(error)}; see "A damaged event log" in docs/operations.md`;
-    return { ...found, state: 'down', fault: true, cause };
-  }
+  return probe({
+    ...found,
+    call: async () => {
+      // Otherwise SQLite makes more files in the folder.
+      using database = new DatabaseSync(unchangedAddress(file), { readOnly: true });
+      database.prepare('SELECT count(*) FROM sqlite_schema').get();
+    },
+    hint: 'see "A damaged event log" in docs/operations.md',
+  });
 };
 
 const eventStore = async ({ eventStoreDbUrl: url, dataDir }: Config): Promise<EngineFinding> => {
