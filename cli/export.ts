@@ -86,7 +86,7 @@ const writeDraft = async (incoming: Incoming, out: string) => {
   const part = draftOf(out);
   // A draft that a crash left behind would keep its own mode.
   rmSync(part, { force: true });
-  const handle = await open(part, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
+  await using handle = await open(part, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
     throw new CommandFailed(`${out} cannot be written (${error.code}); choose another --out`);
   });
   try {
@@ -97,8 +97,6 @@ const writeDraft = async (incoming: Incoming, out: string) => {
     rmSync(part, { force: true });
     if (error instanceof CommandFailed) throw error;
     throw new CommandFailed(`the export failed (${(error as Error).message}); start it again`);
-  } finally {
-    await handle.close();
   }
 };
 

@@ -107,15 +107,11 @@ const rejectOddities = ({ served, money, parked }: Rebuilt): void => {
 };
 
 const isConfirmed = async (): Promise<boolean> => {
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const line = await terminal.question(
-      'Rebuild the read models from the event log? Reads go on meanwhile. [y/N] ',
-    );
-    return /^y(es)?$/i.test(line.trim());
-  } finally {
-    terminal.close();
-  }
+  using terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const line = await terminal.question(
+    'Rebuild the read models from the event log? Reads go on meanwhile. [y/N] ',
+  );
+  return /^y(es)?$/i.test(line.trim());
 };
 
 const rebuild = async (options: Given<never, 'yes' | 'accept'>, command: Command) => {
