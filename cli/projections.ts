@@ -62,7 +62,6 @@ const rebuildNow = (accept: boolean): Promise<Rebuilt> => {
     lost: 'the connection to the projector was lost; the state of the rebuild: payments projections status',
     failed: (data) =>
       `the rebuild failed, the old read models are served: ${JSON.parse(data).reason}; start it again: payments projections rebuild`,
-    progressOf: JSON.parse,
   });
 };
 

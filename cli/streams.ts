@@ -7,8 +7,7 @@ import { EVENT_STREAM } from '../shared/http/server/streams.ts';
 import { type Client, orFail } from './client.ts';
 import { CommandFailed, countOf, note, ServiceUnreachable } from './output.ts';
 
-/** Progress on stderr: one line that changes in a terminal, in a pipe a line every two seconds. */
-type Total = { total: number; estimated?: boolean };
+type Progress = { done: number; total: number; estimated?: boolean };
 
 const LINE_EVERY_MS = 2_000;
 const CHANGE_EVERY_MS = 100;
@@ -20,13 +19,13 @@ const leftOf = (done: number, total: number, seconds: number): string => {
   return done >= total ? 'finishing' : `${Math.ceil(((total - done) / done) * seconds)} s left`;
 };
 
+/** Progress on stderr: one line that changes in a terminal, in a pipe a line every two seconds. */
 export const startProgress = (what: string, first: number) => {
   const startedAtMs = performance.now();
   const isTerminal = process.stderr.isTTY === true;
-  let known: Total = { total: first };
-  let done = 0;
+  let progress: Progress = { done: 0, total: first };
   const show = (isLast = false): void => {
-    const { total, estimated = false } = known;
+    const { done, total, estimated = false } = progress;
     const seconds = Math.max((performance.now() - startedAtMs) / 1000, 0.001);
     const percent = total === 0 ? 100 : Math.floor((done / total) * 100);
     const far = `${countOf(done)}/${estimated ? 'about ' : ''}${countOf(total)}`;
@@ -37,14 +36,13 @@ export const startProgress = (what: string, first: number) => {
   };
   const timer = setInterval(show, isTerminal ? CHANGE_EVERY_MS : LINE_EVERY_MS).unref();
   return {
-    update: (now: number, total = known): void => {
-      done = now;
-      known = total;
+    update: (now: Progress): void => {
+      progress = now;
     },
     stop: (): void => {
       clearInterval(timer);
       if (isTerminal) process.stderr.write(CLEAR_LINE);
-      if (done > 0) show(true);
+      if (progress.done > 0) show(true);
     },
   };
 };
@@ -69,23 +67,23 @@ type ToResult = {
   what: string;
   lost: string;
   failed?: (data: string) => string;
-  progressOf?: (data: string) => { done: number; total: number; estimated?: boolean };
+  progressOf?: (data: string) => Progress;
 };
 
 /** The result of a stream, whose progress is shown meanwhile. Throws CommandFailed where there is no result. */
 export const streamResult = async <T>(
   response: Promise<Response>,
-  { what, lost, failed, progressOf }: ToResult,
+  { what, lost, failed, progressOf = JSON.parse }: ToResult,
 ): Promise<T> => {
   let progress: ReturnType<typeof startProgress> | undefined;
   try {
     for await (const { event, data } of serverSentEvents(await response)) {
       if (event === 'result') return JSON.parse(data);
       if (event === 'failed' && failed) throw new CommandFailed(failed(data));
-      if (event !== 'progress' || !progressOf) continue;
-      const { done, ...total } = progressOf(data);
-      progress ??= startProgress(what, total.total);
-      progress.update(done, total);
+      if (event !== 'progress') continue;
+      const now = progressOf(data);
+      progress ??= startProgress(what, now.total);
+      progress.update(now);
     }
   } finally {
     progress?.stop();

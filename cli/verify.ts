@@ -155,7 +155,6 @@ const compareReadModels = async (format: Format): Promise<void> => {
     what: 'compare',
     lost: 'the connection was lost before the result; start the comparison again',
     failed: (data) => `the comparison failed: ${JSON.parse(data).reason}; start it again`,
-    progressOf: JSON.parse,
   });
   const { documents, payments, differences, kinds, named } = found;
   if (format === 'json') printJson(found);

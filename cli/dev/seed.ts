@@ -75,7 +75,7 @@ const seed = async (count: number) => {
       const status = await makeOne(client, run, index);
       statuses[status] = (statuses[status] ?? 0) + 1;
       done += 1;
-      progress.update(done);
+      progress.update({ done, total: count });
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker)).finally(progress.stop);
