@@ -41,14 +41,12 @@ const VERBS: Readonly<Record<string, Readonly<Record<string, () => Promise<Comma
   },
 };
 
-export const buildProgram = async (requested?: string): Promise<Command> => {
+export const buildProgram = async (requested = ''): Promise<Command> => {
   const program = new Command('payments')
     .description('The command line of the card payment service.')
     .version(`payments ${VERSION}`, '--version', 'print the version')
     .addHelpText('after', '\nExample:\n  export TOKEN=$(npx payments token)');
-  const isKnown =
-    requested !== undefined &&
-    Object.values(VERBS).some((verbs) => Object.hasOwn(verbs, requested));
+  const isKnown = Object.values(VERBS).some((verbs) => Object.hasOwn(verbs, requested));
   for (const [heading, verbs] of Object.entries(VERBS)) {
     for (const [name, make] of Object.entries(verbs)) {
       if (isKnown && name !== requested) continue;
@@ -57,8 +55,6 @@ export const buildProgram = async (requested?: string): Promise<Command> => {
   }
   return program;
 };
-
-const HELP_CODES = ['commander.helpDisplayed', 'commander.help', 'commander.version'];
 
 // Commander's own exit code for wrong usage is 1, not 2.
 const overrideExit = (command: Command): void => {
@@ -69,7 +65,7 @@ const overrideExit = (command: Command): void => {
 const exitCodeOf = (error: unknown): number => {
   if (error instanceof CommanderError) {
     // Help on request ends with 0; help in place of a verb means wrong usage.
-    return HELP_CODES.includes(error.code) && error.exitCode === 0 ? 0 : 2;
+    return error.exitCode === 0 ? 0 : 2;
   }
   if (!(error instanceof CommandFailed)) throw error;
   note(`payments: ${error.message}`);
