@@ -59,22 +59,14 @@ type Texts = {
 
 const TEXTS: Partial<Record<RouteId, Texts>> = textsOf('routes.yaml');
 
-const {
-  exclusive: EXCLUSIVE,
-  ...COMPONENTS
-}: Record<'exclusive' | 'parameters' | 'headers', Record<string, Part>> = textsOf(
-  'components.yaml',
-);
+type Components = Record<'exclusive' | 'parameters' | 'headers', Record<string, Part>>;
+const { exclusive: EXCLUSIVE, ...COMPONENTS }: Components = textsOf('components.yaml');
 
 const FIELDS: Record<string, string | Record<string, string>> = textsOf('fields.yaml');
 
 type Responses = Record<number, ResponseForm>;
 
-const {
-  base: BASE,
-  securitySchemes: SECURITY_SCHEMES,
-  responses: SHARED,
-}: {
+const SHARED: {
   base: Part;
   securitySchemes: Part;
   responses: Record<'merchants' | 'others', Responses>;
@@ -209,7 +201,7 @@ const standardResponses = (place: RoutePlace, form: RequestForm): Responses => {
     ? `The merchant has no such ${thing}.`
     : `No such ${thing} to be seen.`;
   return {
-    ...SHARED[isForMerchants(place) ? 'merchants' : 'others'],
+    ...SHARED.responses[isForMerchants(place) ? 'merchants' : 'others'],
     403: { description: forbidden(place, form) },
     ...((form.query ?? form.paymentId ?? form.read) !== undefined && {
       400: { description: malformed(place) },
@@ -315,12 +307,12 @@ export const documentOf = (form: DocumentForm, recordings: Recording[]): Part =>
   return {
     openapi: '3.1.0',
     info: { title, description, version: manifest.version, license: LICENSE },
-    ...BASE,
+    ...SHARED.base,
     tags: Object.entries(tags).map(([name, what]) => ({ name, description: what })),
     paths,
     ...sent,
     components: {
-      securitySchemes: SECURITY_SCHEMES,
+      securitySchemes: SHARED.securitySchemes,
       ...componentsOf({ ...paths, ...sent }, { ...COMPONENTS, schemas }),
     },
   };
