@@ -1,4 +1,5 @@
 /** Verifies an export against its manifest, without a service; kept elsewhere, it shows a cut or rewritten log later. */
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import {
@@ -52,28 +53,24 @@ export const readManifestOf = (file: string, manifestFile = manifestFileOf(file)
 const LINE_BYTES_MAX = 1024 * 1024;
 const NEWLINE = 10;
 
-type Piece = { bytes: Buffer; ended: boolean };
 type OnBytes = (bytes: Buffer) => void;
 
-/** Lines without their breaks; `ended` is false where the break is missing. */
-async function* piecesOf(file: string, onBytes: OnBytes): AsyncGenerator<Piece> {
+/** Lines without their breaks; undefined where the break is missing. */
+async function* piecesOf(file: string, onBytes: OnBytes): AsyncGenerator<Buffer | undefined> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
     onBytes(chunk);
     rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     let from = 0;
     for (let at = rest.indexOf(NEWLINE); at !== -1; at = rest.indexOf(NEWLINE, from)) {
-      yield { bytes: rest.subarray(from, at), ended: true };
+      yield rest.subarray(from, at);
       from = at + 1;
     }
     rest = rest.subarray(from);
     if (rest.length > LINE_BYTES_MAX) break;
   }
-  if (rest.length > 0) yield { bytes: rest, ended: false };
+  if (rest.length > 0) yield undefined;
 }
-
-const isWhole = ({ bytes, ended }: Piece): boolean =>
-  ended && Buffer.from(bytes.toString('utf8')).equals(bytes);
 
 export const NOT_A_LINE = 'it is not a line of an export';
 export const NOT_ITS_CHAIN = 'it was changed, or a line before it is missing, added or swapped';
@@ -89,7 +86,7 @@ export async function* exportLines(
 ): AsyncGenerator<ExportLine | undefined> {
   try {
     for await (const piece of piecesOf(file, onBytes))
-      yield isWhole(piece) ? readExportLine(piece.bytes.toString('utf8')) : undefined;
+      yield piece && isUtf8(piece) ? readExportLine(piece.toString('utf8')) : undefined;
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     throw new CommandFailed(`${file} cannot be read (${code ?? message})`);
