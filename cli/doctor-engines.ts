@@ -6,8 +6,8 @@ import type { ServerFacts } from '../shared/event-store/eventstoredb/server-fact
 import { within } from '../shared/runtime/back-off.ts';
 import type { Config } from '../shared/runtime/config.ts';
 import { firstLineOf } from '../shared/runtime/error-text.ts';
-import { createLogger } from '../shared/runtime/log.ts';
 import { withoutSecrets } from '../shared/runtime/settings/effective.ts';
+import { openServer } from './keys.ts';
 import { textsIn } from './output.ts';
 import { unchangedAddress } from './stopped-folder.ts';
 
@@ -75,11 +75,7 @@ const eventStore = async ({ eventStoreDbUrl: url, dataDir }: Config): Promise<En
     engine: 'event store',
     place: withoutSecrets(url),
     call: async () => {
-      const { openEventStoreDb } = await import(
-        '../shared/event-store/eventstoredb/event-store.ts'
-      );
-      const { log } = createLogger({ level: 'silent', destination: 'stdout' });
-      const opened = await openEventStoreDb({ url, logger: log });
+      const opened = await openServer(url);
       await opened.ping().finally(() => void opened.close());
     },
     hint: 'docs/eventstoredb.md shows the address for each kind of server',

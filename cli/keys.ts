@@ -18,18 +18,16 @@ import { EVENTS, lockFolder } from './stopped-folder.ts';
 
 type Options = { data?: string; format: Format };
 
-const existingKeyIn = (folder: string): KeyPlace => {
-  const place = keyPlaceIn(folder);
+const existingKeyOf = ({ data = readSettings().dataDir }: Options): KeyPlace => {
+  const place = keyPlaceIn(data);
   if (existsSync(place.keyFile)) return place;
   throw new CommandFailed(
     `${place.keyFile} does not exist: the key is made at the first start; name its folder with --data, or set SEALING_KEY_FILE`,
   );
 };
 
-const folderOf = ({ data }: Options): string => data ?? readSettings().dataDir;
-
 const show = (options: Options): void => {
-  const key = readPublicKey(existingKeyIn(folderOf(options)).keyFile);
+  const key = readPublicKey(existingKeyOf(options).keyFile);
   const keyId = keyIdOf(publicKeyOf(key));
   const publicKey = key.export({ format: 'pem', type: 'spki' }).toString();
   const jwk = key.export({ format: 'jwk' });
@@ -46,6 +44,13 @@ export const failedAs =
     throw new CommandFailed(`${what}: ${reasonOf(error)}`);
   };
 
+/** Its client is slow to load, so only a verb that needs it loads it. */
+export const openServer = async (url: string) => {
+  const { openEventStoreDb } = await import('../shared/event-store/eventstoredb/event-store.ts');
+  const { log: logger } = createLogger({ level: 'silent', destination: 'stdout' });
+  return openEventStoreDb({ url, logger });
+};
+
 /** With the log of the server that is set, else of a stopped folder, to append to it. */
 export const withLog = async <T>(
   folder: string | undefined,
@@ -54,11 +59,7 @@ export const withLog = async <T>(
 ): Promise<T> => {
   const { eventStoreDbUrl: url, dataDir } = readSettings();
   const useAndClose = (store: EventStore): Promise<T> => use(store).finally(store.close);
-  if (url !== undefined && folder === undefined) {
-    const { openEventStoreDb } = await import('../shared/event-store/eventstoredb/event-store.ts');
-    const { log: logger } = createLogger({ level: 'silent', destination: 'stdout' });
-    return openEventStoreDb({ url, logger }).then(useAndClose);
-  }
+  if (url !== undefined && folder === undefined) return openServer(url).then(useAndClose);
   const own = folder ?? dataDir;
   const file = join(own, EVENTS);
   if (!existsSync(file)) throw new CommandFailed(`${own} holds no ${EVENTS}`);
@@ -68,7 +69,7 @@ export const withLog = async <T>(
 
 const rotate = async (options: Options): Promise<void> => {
   process.umask(0o077);
-  const place = existingKeyIn(folderOf(options));
+  const place = existingKeyOf(options);
   // Running processes seal the log of a server no more until they start with the new key.
   const rotated = await withLog(options.data, 'rotate', (store) =>
     rotateSealingKey(store, place),
