@@ -103,12 +103,6 @@ function conform<T>(parse: SafeParse<T>, value: unknown): T {
   throw new Misfit(`does not fit its schema at ${places.slice(0, 5).join(', ')}`);
 }
 
-/** A check that gives fields in canonical order. Throws Misfit. */
-export const inCanonicalForm = <T extends z.ZodType>(schema: T) => {
-  const parse = compiledParse(schema) as SafeParse<z.infer<T>>;
-  return (value: unknown): z.infer<T> => conform(parse, value);
-};
-
 /** Makes events of checked data; each throws Misfit. */
 function eventsOf(schemaOf: (type: EventType) => z.core.$ZodType) {
   const made: Partial<Record<EventType, SafeParse<unknown>>> = {};
