@@ -98,14 +98,6 @@ export function createAppender(send: BatchSender, streams: StreamReader, seen: S
       throw new RevisionConflict(`${stream} does not have that hash there`);
   }
 
-  async function storedBatch(stream: string, first: number, encoded: EncodedEvent[]) {
-    const found = await streams.part(stream, first, encoded.length);
-    const same =
-      found.length === encoded.length &&
-      found.every(({ id }, index) => id === encoded[index]?.recorded.id);
-    return same ? found : undefined;
-  }
-
   async function afterConflict(
     stream: string,
     first: number,
@@ -114,10 +106,13 @@ export function createAppender(send: BatchSender, streams: StreamReader, seen: S
   ): Promise<RecordedEvent[]> {
     const conflict = new RevisionConflict(`${stream} ends at revision ${last}`);
     if (last < first + encoded.length - 1) throw conflict;
-    const found = await storedBatch(stream, first, encoded).catch((error: Error) => {
+    const found = await streams.part(stream, first, encoded.length).catch((error: Error) => {
       throw new AppendOutcomeUnknown(error.message);
     });
-    if (found === undefined) throw conflict;
+    const isSame =
+      found.length === encoded.length &&
+      found.every(({ id }, index) => id === encoded[index]?.recorded.id);
+    if (!isSame) throw conflict;
     if (found[0]?.revision !== BigInt(first)) throw notWhole(stream, 'deleted');
     return allReadable(found.map(fromServer));
   }
