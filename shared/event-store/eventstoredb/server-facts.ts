@@ -1,10 +1,4 @@
-import {
-  type EventStoreDBClient,
-  jsonEvent,
-  NO_STREAM,
-  START,
-  type StreamMetadata,
-} from '@eventstore/db-client';
+import { jsonEvent, NO_STREAM, type StreamMetadata } from '@eventstore/db-client';
 import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import gossipPb from '@eventstore/db-client/generated/gossip_pb.js';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
@@ -60,11 +54,6 @@ const rightTo = (ms: number, work: () => Promise<unknown>): Promise<Right> =>
     (error) => (callOutcomeOf(error) === 'refused' ? 'refused' : 'unknown'),
   );
 
-const readOne = async (client: EventStoreDBClient): Promise<void> => {
-  const events = client.readAll({ fromPosition: START, maxCount: 1 });
-  for await (const _ of events);
-};
-
 /** Tries each right on a new stream, which may stay. Throws as `addressOf`. */
 export const askServer = async (url: string, questionMsMax = 2_000) => {
   const address = addressOf(url);
@@ -79,7 +68,7 @@ export const askServer = async (url: string, questionMsMax = 2_000) => {
   try {
     const version = await ask(versionOf(client), null);
     const members = await ask(membersOf(client), []);
-    const readAll = await may(() => readOne(client));
+    const readAll = await may(async () => client.readAll({ maxCount: 1 }).toArray());
     const expectedRevision = NO_STREAM;
     const append = await may(() =>
       client.appendToStream(stream, event, { credentials, expectedRevision }),
