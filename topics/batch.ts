@@ -22,7 +22,7 @@ const isOfSeals = (recorded: RecordedEvent): recorded is RecordedEvent<SealEvent
 /** Throws Error for an event of another family. */
 export const sealMessageOf = (event: RecordedEvent, { seals }: RelayCheckpoint['partitions']) => {
   if (!isOfSeals(event)) throw new Error(`${event.event.type} is no seal`);
-  return sealMessage(event, { partition: partitionOf(SEALS_KEY, seals) });
+  return sealMessage(event, partitionOf(SEALS_KEY, seals));
 };
 
 const paymentMessagesOf = async (

@@ -54,17 +54,14 @@ const masked = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, masked(inner)]));
 };
 
-type Data = Record<string, unknown>;
 /** A merchant may have typed a card number in place of an order number. */
-const withMaskedOrder = (data: Data): Data => {
+const withMaskedOrder = (data: CloudEvent['data']): CloudEvent['data'] => {
   const order = Object.keys(paymentDetails.shape).filter((name) => name in data);
   return { ...data, ...Object.fromEntries(order.map((name) => [name, masked(data[name])])) };
 };
 
-type Own = Pick<CloudEvent, 'source' | 'subject' | 'partitionsequence'> & {
+type Own = Pick<CloudEvent, 'id' | 'source' | 'subject' | 'partitionsequence' | 'data'> & {
   type: MessageType;
-  id: string;
-  data: Data;
 };
 
 const messageOf = (
@@ -142,10 +139,7 @@ export const stateMessage = (
   return messageOf('state', partition, event, { ...own, data });
 };
 
-export const sealMessage = (
-  event: RecordedEvent<SealEvent>,
-  { partition }: { partition: number },
-): FeedMessage => {
+export const sealMessage = (event: RecordedEvent<SealEvent>, partition: number): FeedMessage => {
   const { type, data } = event.event;
   return messageOf('seals', partition, event, {
     type,
