@@ -62,13 +62,10 @@ const rejectChange = (known: Partitions, found: Partitions): void => {
   }
 };
 
-const prepare = ({ store, feed, logger, mayRun, ...options }: RelayOptions) => ({
-  store,
-  feed,
-  logger,
-  mayRun,
+const prepare = (options: RelayOptions) => ({
+  ...options,
   checkpoint: openOwnCheckpoint(options.checkpoint),
-  states: followPaymentStates(store),
+  states: followPaymentStates(options.store),
   published: 0,
   overtookAtMs: 0,
   sendingSinceMs: undefined as number | undefined,
