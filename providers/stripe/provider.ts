@@ -48,17 +48,13 @@ const allAccounts = ({ installation, merchants }: StripeAccounts): StripeAccount
   return [...new Map(all.map((one) => [nameOf(one), one])).values()];
 };
 
-type StripeProviderOptions = {
-  url: string;
-  version: string;
-  connectTimeoutMs: number;
+type StripeProviderOptions = Parameters<typeof stripeClient>[0] & {
   /** For one call of the port, all its requests included; for each request to the ledger. */
   timeoutMs: number;
   accounts: StripeAccounts;
   testTokens: boolean;
   /** Creates, and each kind of follow-up, in each account; 0 is off. */
   perSecondMax: number;
-  nowMs?: () => number;
   logger?: Pick<Logger, 'info'> | undefined;
 };
 
