@@ -6,7 +6,7 @@ import { isReadable } from '../../shared/event-store/codec.ts';
 import { isOfPayment } from '../../shared/event-store/fold-stream.ts';
 import type { EventStore, LogEvent, Position } from '../../shared/event-store/port.ts';
 import { type PaymentEvent, paymentOf } from '../../shared/payment/events.ts';
-import { isIntent, isLater, isOfErasure } from '../../shared/payment/transitions.ts';
+import { isIntent, isLater, isNote, isOfErasure } from '../../shared/payment/transitions.ts';
 import type { ReadModels } from '../../shared/read-models/port.ts';
 import { jittered, NARROW_JITTER } from '../../shared/runtime/back-off.ts';
 import { reasonOf } from '../../shared/runtime/error-text.ts';
@@ -30,12 +30,8 @@ const READY_MS_MAX = 2_000;
 const PAGE = 500;
 
 const staysToBeDone = (event: PaymentEvent): boolean =>
-  isIntent(event) ||
-  event.type === 'PaymentProviderOpened' ||
-  event.type === 'PaymentAuthenticationRequested' ||
-  event.type === 'PaymentResolutionRequested' ||
-  event.type === 'PaymentOutcomeContradicted' ||
-  (event.type !== 'PaymentOutcomeConfirmed' && 'resolution' in event.data);
+  event.type !== 'PaymentOutcomeConfirmed' &&
+  (isIntent(event) || isNote(event) || 'resolution' in event.data);
 
 const noteOperations = (unresolved: Map<string, Set<string>>, page: readonly LogEvent[]): void => {
   for (const event of page) {
