@@ -12,7 +12,7 @@ import {
 } from '../../../shared/http/route.ts';
 import type { ReadModelsReader } from '../../../shared/read-models/port.ts';
 import type { CommandDeps } from '../../deps.ts';
-import { listUnresolved, type UnresolvedOperation } from '../../recovery/unresolved.ts';
+import { listUnresolved } from '../../recovery/unresolved.ts';
 import * as contract from './contract.ts';
 import { type Resolved, resolveByHand } from './resolve.ts';
 
@@ -35,7 +35,10 @@ export const OPERATOR_ROUTES = {
     responses: okJson(contract.UnresolvedList),
     handle: async ({ commands, readModels }, { principal }, reply) => {
       const listed = await listUnresolved(commands, readModels, principal.merchantId);
-      const bodies = listed.map(listedBody);
+      const bodies = listed.map(({ request, ...operation }) => ({
+        ...operation,
+        request: request && contract.requestBody(request),
+      }));
       return sendJson(reply, {
         unresolved: bodies.filter(({ state }) => state !== 'UNCONFIRMED'),
         unconfirmed: bodies.filter(({ state }) => state === 'UNCONFIRMED'),
@@ -55,24 +58,14 @@ export const OPERATOR_ROUTES = {
       202: asJson(contract.ResolutionRequested),
     },
     handle: async ({ commands }, { principal, paymentId, content }, reply) => {
-      const { outcome, evidence, withoutFence = false, operationId } = content;
-      const resolved = await resolveByHand(commands, senderOf(principal, reply), {
-        paymentId,
-        operationId,
-        outcome: OUTCOMES[outcome],
-        evidence,
-        withoutFence,
-      });
+      const { outcome, withoutFence = false } = content;
+      const resolution = { ...content, paymentId, outcome: OUTCOMES[outcome], withoutFence };
+      const resolved = await resolveByHand(commands, senderOf(principal, reply), resolution);
       if (resolved.kind !== 'unknown payment') reply.request.paymentId = paymentId;
       return respond(reply, paymentId, resolved);
     },
   }),
 } satisfies Partial<RoutesOf<'command-api', OperatorDeps>>;
-
-const listedBody = ({ request, ...operation }: UnresolvedOperation) => ({
-  ...operation,
-  request: request && contract.requestBody(request),
-});
 
 const OUTCOMES = { approved: 'APPROVED', declined: 'DECLINED' } as const;
 
