@@ -48,16 +48,18 @@ type Options = {
   logger: Logger;
 };
 
-type Comparing = Options & {
-  stopping: AbortController;
-  ahead: (Ahead & { since: string }) | undefined;
-  hasCompared: boolean;
-  isLevel: boolean;
+const prepare = (options: Options) => ({
+  ...options,
+  stopping: new AbortController(),
+  ahead: undefined as (Ahead & { since: string }) | undefined,
+  hasCompared: false,
+  isLevel: false,
   /** The acknowledgement that the ledger was last compared after. */
-  since: string | null;
+  since: null as string | null,
   /** Requests let pass before the ledger was compared. */
-  passed: number;
-};
+  passed: 0,
+});
+type Comparing = ReturnType<typeof prepare>;
 
 /** None are known where their stream is not whole: what was acknowledged there is ahead again. */
 type Acknowledgements = {
@@ -180,15 +182,7 @@ const compareUntilLevel = async (
 };
 
 export const createProviderAhead = (options: Options) => {
-  const comparing: Comparing = {
-    ...options,
-    stopping: new AbortController(),
-    ahead: undefined,
-    hasCompared: false,
-    isLevel: false,
-    since: null,
-    passed: 0,
-  };
+  const comparing = prepare(options);
   let first: Promise<void> | undefined;
   const compareOnce = oneRunAtATime((failures: number) => tryToCompare(comparing, failures));
 
