@@ -187,7 +187,9 @@ export const reconcile = async (options: ReconcileOptions): Promise<Reconciliati
 
 type ReconcileArgs = Pick<ReconcileOptions, 'providers' | 'since'>;
 
-type ProviderCalls = Pick<Provider, 'ledger'> & Required<Pick<ReconcileOptions, 'agreesOn'>>;
+type Agreeing = Required<Pick<ReconcileOptions, 'agreesOn'>>;
+export type BesideOptions = ReconcileOptions & Agreeing;
+type ProviderCalls = Pick<Provider, 'ledger'> & Agreeing;
 
 export const reconcileLog: LogJob<ReconcileArgs, never, Reconciliation, ProviderCalls> = (
   store,
@@ -196,14 +198,8 @@ export const reconcileLog: LogJob<ReconcileArgs, never, Reconciliation, Provider
 ) => reconcile({ ...args, store, provider: calls, agreesOn: calls.agreesOn, signal });
 
 /** In another thread where the store has one; this thread calls the provider. */
-export const reconcileBeside = async ({
-  store,
-  provider,
-  signal,
-  agreesOn = async () => false,
-  providers,
-  since,
-}: ReconcileOptions): Promise<Reconciliation> => {
+export const reconcileBeside = async (options: BesideOptions): Promise<Reconciliation> => {
+  const { store, provider, signal, agreesOn, providers, since } = options;
   const calls = { ledger: provider.ledger, agreesOn };
   try {
     return await resultOf(scanLog(store, reconcileLog, { providers, since }, { calls, signal }));

@@ -15,17 +15,15 @@ import type { Logger } from '../../../shared/runtime/log.ts';
 import type { Metrics } from '../../../shared/runtime/metrics.ts';
 import { oneRunAtATime } from '../../../shared/runtime/scheduling.ts';
 import { LISTED_MAX } from './books.ts';
-import { type Reconciliation, type ReconciliationPart, WINDOW_DAYS } from './contract.ts';
-import { DIFFERENCE_KINDS, type Difference } from './differences.ts';
+import { Reconciliation, type ReconciliationPart, WINDOW_DAYS } from './contract.ts';
+import type { Difference } from './differences.ts';
 import {
+  type BesideOptions,
   LedgerUnavailable,
   providerUnavailable,
-  type ReconcileOptions,
   reconcileBeside,
 } from './reconcile.ts';
 import { askAgain, faultsOf, type LedgerStanding, noteFound } from './standing.ts';
-
-const count = z.int().min(0);
 
 const keptTurn = z.object({
   /** When the last turn began; 0: never. */
@@ -34,13 +32,7 @@ const keptTurn = z.object({
   lookedMs: z.number().optional(),
   /** The last comparison of the schedule. */
   compared: z.object({ atMs: z.number(), tookMs: z.number() }).optional(),
-  found: z
-    .object({
-      byKind: z.record(z.enum(DIFFERENCE_KINDS), count),
-      unreadable: count,
-      notCompared: count,
-    })
-    .optional(),
+  found: Reconciliation.pick({ byKind: true, unreadable: true, notCompared: true }).optional(),
 });
 type KeptTurn = z.infer<typeof keptTurn>;
 
@@ -74,7 +66,7 @@ export const openTurns = (document: KeyDocument, nowMs: () => number) => {
   };
 };
 
-type ReconcilingOptions = Omit<ReconcileOptions, 'signal' | 'since'> &
+type ReconcilingOptions = Omit<BesideOptions, 'signal' | 'since'> &
   LedgerStanding & {
     everyMs: number;
     turns: ReturnType<typeof openTurns>;
