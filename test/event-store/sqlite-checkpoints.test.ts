@@ -118,6 +118,8 @@ const appending = (database: string): string => `
     Array.from({ length: ${BATCH_EVENTS} }, () => ({ ...event, id: crypto.randomUUID() })));
   const state = new DatabaseSync(file).prepare('PRAGMA wal_checkpoint(NOOP)');
   const isMoved = ({ log, checkpointed }) => log === checkpointed;
+  // Open from now on: the last connection that closes would move the log, this time without a failure.
+  state.get();
   writeFileSync(process.env.FAIL_SYNC_WHEN, '');
   for (let n = 0; statSync(file + '-wal').size < ${DUE_BYTES}; n += 1) await append(n);
   while (fatal === null && !isMoved(state.get())) await setImmediate();
