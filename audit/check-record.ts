@@ -1,6 +1,7 @@
 /** The last verification of the log and comparison with the provider's ledger, by any process. */
 import { z } from 'zod';
 import type { KeyDocument } from '../shared/read-models/key-document.ts';
+import { reasonOf } from '../shared/runtime/error-text.ts';
 import { jsonValueOf } from '../shared/runtime/json.ts';
 import type { Logger } from '../shared/runtime/log.ts';
 import type { Metrics } from '../shared/runtime/metrics.ts';
@@ -134,8 +135,12 @@ const laterOf = (one: CheckRecord, other: CheckRecord): CheckRecord =>
 
 const ATTEMPTS_MAX = 5;
 
-/** A result that cannot be kept counts until this process ends; no function throws. */
-export const openCheckRecord = (document: KeyDocument, nowMs: () => number = Date.now) => {
+/** A result that cannot be kept counts until this process ends, and is told; no function throws. */
+export const openCheckRecord = (
+  document: KeyDocument,
+  logger: Pick<Logger, 'warn'>,
+  nowMs: () => number = Date.now,
+) => {
   let record = NEVER;
   let saving: Promise<unknown> = Promise.resolve();
 
@@ -161,7 +166,14 @@ export const openCheckRecord = (document: KeyDocument, nowMs: () => number = Dat
       const before = record;
       const ranMs = nowMs();
       record = recordAfter(before, result, ranMs);
-      saving = saving.then(() => save(before, result, ranMs)).catch(() => undefined);
+      saving = saving
+        .then(() => save(before, result, ranMs))
+        .catch((error: unknown) =>
+          logger.warn(
+            { reason: reasonOf(error) },
+            'the result of a check could not be kept: other processes, and the next start, do not know it',
+          ),
+        );
       await saving;
     },
     /** Once each result so far is kept, or could not be. */

@@ -45,7 +45,7 @@ type VerificationOptions = Parameters<typeof verifyLog>[0] & {
 export const startVerification = (options: VerificationOptions) => {
   const { store, document, everyMs, mayRun, logger, metrics } = options;
   const { startTimer = startBackgroundTimer, nowMs = Date.now, lookMs = LOOK_MS } = options;
-  const record = openCheckRecord(document, nowMs);
+  const record = openCheckRecord(document, logger, nowMs);
   const noteVerification = noteVerifications({ record, logger, metrics });
   const stopping = new AbortController();
   let running: Promise<void> = Promise.resolve();

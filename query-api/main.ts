@@ -32,7 +32,7 @@ const open = async (deps: { config: Config; log: Log; onFatal(error: Error): voi
   const plain = await openReadModels(drivers, secretsOf(config));
   const readModels = searchedOnceFilled(plain, store);
   const verification = await openKeyDocument(drivers, 'log-verification');
-  const notes = { record: openCheckRecord(verification), logger: log, metrics };
+  const notes = { record: openCheckRecord(verification, log), logger: log, metrics };
   logDamage(readModels, log);
   metrics.beforeScrape(() => metrics.readModelDifferences.set(readModels.damaged().length));
   const keys = await openKeyStore({ ...drivers, takes: false });

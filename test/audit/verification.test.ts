@@ -6,6 +6,7 @@ import { fileDocument } from '../../shared/read-models/key-document.ts';
 import { createMetrics } from '../../shared/runtime/metrics.ts';
 import { type ManualClock, manualClock } from '../support/manual-clock.ts';
 import { memoryDocument } from '../support/memory-feed.ts';
+import { silentLog } from '../support/silent-log.ts';
 import { type LogUnderTest, noReadModels, openFilledLog, openRows } from '../support/tampering.ts';
 import { until } from '../support/until.ts';
 
@@ -130,16 +131,19 @@ test('a process that stands by has the gauges of the one that verifies', async (
   await standBy.stop();
 });
 
-test('a break that could not be kept counts until a later verification is kept', async () => {
+test('a break that could not be kept is told, and counts until a later verification is kept', async () => {
+  const warned: unknown[] = [];
+  const logger = { warn: (fields: object) => void warned.push(fields) };
   const document = memoryDocument();
   let now = 1;
-  const own = openCheckRecord(document, () => now);
-  const other = openCheckRecord(document, () => now);
+  const own = openCheckRecord(document, logger, () => now);
+  const other = openCheckRecord(document, logger, () => now);
   await other.note(INTACT);
   now = 2;
   const broken = { position: '4', stream: 'payment-pay_1', revision: 3, reason: 'another hash' };
   document.failSaves(1);
   await own.note({ faults: faultsOfBreaks({ count: 1, named: [broken] }, [6, 0]), broken });
+  expect(warned).toEqual([{ reason: 'the checkpoint cannot be saved' }]);
   await own.load();
   expect(own.now()).toMatchObject({ lastOkMs: 0, lastRunMs: 2, broken });
   now = 3;
@@ -152,7 +156,7 @@ test('gaps §25: a break can be acknowledged that the last verification named, i
   const running = start(0);
   const unreadable = { ...CHANGED, reason: 'it cannot be read: of a later version' };
   const document = fileDocument(`${log.folder}/log-verification.json`);
-  const other = openCheckRecord(document, () => Date.UTC(2026, 10, 21));
+  const other = openCheckRecord(document, silentLog, () => Date.UTC(2026, 10, 21));
   expect(await running.hasNamed(CHANGED)).toBe(false);
   await other.note(
     resultOfBreaks({ count: 2, unreadable: 1, named: [CHANGED, unreadable] }, [36, 0]),

@@ -75,12 +75,13 @@ const scheduled = async (
   };
   const parked = { list: [] as ParkedPayment[], read: async () => parked.list };
   const metrics = createMetrics();
-  const record = openCheckRecord(documents.record, nowMs);
+  const logger = { info: logTo('info'), warn: logTo('warn'), error: logTo('error') };
+  const record = openCheckRecord(documents.record, logger, nowMs);
   const seen = { looks: [] as (number | undefined)[], again: [] as Difference[], stands: true };
   const reconciling = openReconciling({
     ...{ store, provider, everyMs, metrics, record, nowMs },
-    logger: { info: logTo('info'), warn: logTo('warn'), error: logTo('error') },
-    turns: openTurns(documents.turn, nowMs),
+    logger,
+    turns: openTurns(documents.turn, logger, nowMs),
     agreesOn: async () => true,
     stillDiffers: async (difference) => {
       seen.again.push(difference);
@@ -284,6 +285,18 @@ describe('gaps §28: the schedule compares a window, for a hundredth of the time
     expect(looks).toBeGreaterThan(3);
     expect(looks).toBeLessThanOrEqual(6);
     for (const { metric } of [one, other]) expect(await metric(GAUGE)).toMatch(/ 1$/);
+  });
+
+  test('where the turn cannot be kept each one compares, and says that it cannot', async () => {
+    const parts = sharedParts();
+    parts.documents.turn.failSaves(Number.POSITIVE_INFINITY);
+    const { lines, reconciling, seen, pass } = await scheduled(HELD, parts);
+    reconciling.start();
+    await pass(70_000);
+    expect(seen.looks).toEqual([undefined]);
+    expect(lines.filter(([level]) => level === 'warn')).toEqual([
+      ['warn', expect.stringMatching(/^the turn of this reconciliation could not be kept/)],
+    ]);
   });
 
   test('a day after the loss of the one that had begun, another one compares', async () => {

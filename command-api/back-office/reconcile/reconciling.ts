@@ -10,6 +10,7 @@ import {
   type StartTimer,
   startBackgroundTimer,
 } from '../../../shared/runtime/back-off.ts';
+import { reasonOf } from '../../../shared/runtime/error-text.ts';
 import { jsonValueOf } from '../../../shared/runtime/json.ts';
 import type { Logger } from '../../../shared/runtime/log.ts';
 import type { Metrics } from '../../../shared/runtime/metrics.ts';
@@ -39,18 +40,32 @@ type KeptTurn = z.infer<typeof keptTurn>;
 const ATTEMPTS_MAX = 5;
 
 /** Whose turn it is to compare (ADR-0263): each process's without a sound document. No function throws. */
-export const openTurns = (document: KeyDocument, nowMs: () => number) => {
+export const openTurns = (
+  document: KeyDocument,
+  logger: Pick<Logger, 'warn'>,
+  nowMs: () => number,
+) => {
+  let isLogged = false;
   const load = async () => {
     const stored = await document.load().catch(() => undefined);
     const kept = keptTurn.catch({ ranMs: 0 }).parse(jsonValueOf(stored?.text ?? ''));
     return { version: stored?.version ?? 0, kept };
   };
   const save = (kept: KeptTurn, version: number): Promise<boolean> =>
-    document.save(JSON.stringify(kept), version).catch(() => true);
+    document.save(JSON.stringify(kept), version).catch((error: unknown) => {
+      if (!isLogged)
+        logger.warn(
+          { reason: reasonOf(error) },
+          'the turn of this reconciliation could not be kept: other processes reconcile as well',
+        );
+      isLogged = true;
+      return true;
+    });
 
   return {
     /** What was kept before, and whether this process has the turn: no process had one within `everyMs`. */
     take: async (everyMs: number): Promise<{ kept: KeptTurn; isTaken: boolean }> => {
+      isLogged = false;
       const { version, kept } = await load();
       const agoMs = nowMs() - kept.ranMs;
       // A clock that was ahead holds no other process up.
