@@ -5,8 +5,8 @@ import { drive } from '../../tools/bench/rounds.ts';
 import { startLoad, startServer } from '../../tools/bench/servers.ts';
 
 const CREATES = 30_000;
-// 340 are usual, and above 400 where the old generation grows as the engine has it.
-const MB_MAX = 380;
+// 390 are usual, 20 of them the thread that makes keys; 60 more where the old generation grows as the engine has it.
+const MB_MAX = 420;
 
 test(`after ${CREATES} creates the process of npm start has ${MB_MAX} MB at most`, async () => {
   const place = openWorkplace();
