@@ -67,16 +67,16 @@ test('the Node of npm ci is a package of the lock file with its hash, and no pac
   expect(Object.values(manifest.allowScripts)).not.toContain(true);
 });
 
-test('only named folders reach the image: each room, and no test, no secret, no data', () => {
+test('only named folders reach the image: each of the project, and no test, no secret, no data', () => {
   const lines = fileText('.dockerignore')
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'));
   expect(lines[0]).toBe('*');
   const named = lines.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
   const { references }: { references: { path: string }[] } = JSON.parse(fileText('tsconfig.json'));
-  const rooms = new Set(references.map(({ path }) => path.split('/')[1] ?? ''));
-  for (const stays of ['test', 'tools', 'scripts']) expect(rooms.delete(stays)).toBe(true);
-  expect(named).toEqual(expect.arrayContaining([...rooms]));
+  const folders = new Set(references.map(({ path }) => path.split('/')[1] ?? ''));
+  for (const stays of ['test', 'tools', 'scripts']) expect(folders.delete(stays)).toBe(true);
+  expect(named).toEqual(expect.arrayContaining([...folders]));
   for (const name of named) expect(existsSync(join(ROOT, name))).toBe(true);
   for (const kept of ['.', 'test', '.env', '.git', 'data', 'node_modules', 'ops', 'scripts/*']) {
     expect(named).not.toContain(kept);
