@@ -56,7 +56,6 @@ const BODIES_BYTES_MAX = 16 * 1024 * 1024;
 const KEPT_MS = 60_000;
 
 type KeptBody = { revision: number; body: string };
-type ShownDocument = Omit<PaymentDocument, 'merchantId' | 'parked'>;
 
 /** Bodies as they are shown, kept by their revision: an erasure raises it, so none is of an erased payment. */
 export const createBodies = (openText: OpenText) => {
@@ -79,18 +78,16 @@ export const createBodies = (openText: OpenText) => {
     return body;
   };
 
-  /** The document then has what is shown in place of the box, for as long as the read models keep it. */
-  const opened = async (document: ShownDocument): Promise<string> => {
-    const { body: sealed, revision } = document;
-    const body = keptAt(document) ?? (await shown(JSON.parse(sealed), revision));
-    if (body === keptAt(document)) Object.assign(document, { body, isOpened: true });
-    return body;
-  };
-
   return {
     shown,
-    bodyOf: (document: ShownDocument): string | Promise<string> =>
-      document.isOpened ? document.body : opened(document),
+    /** The document then has what is shown in place of the box, for as long as the read models keep it. */
+    bodyOf: async (document: Omit<PaymentDocument, 'merchantId' | 'parked'>): Promise<string> => {
+      if (document.isOpened) return document.body;
+      const { body: sealed, revision } = document;
+      const body = keptAt(document) ?? (await shown(JSON.parse(sealed), revision));
+      if (body === keptAt(document)) Object.assign(document, { body, isOpened: true });
+      return body;
+    },
   };
 };
 export type Bodies = ReturnType<typeof createBodies>;

@@ -92,7 +92,7 @@ const PAYMENT_ROUTES = {
       // The response is the same for another merchant's payment.
       if (found === undefined) return reject(reply, 'PAYMENT_NOT_FOUND');
       reply.request.paymentId = paymentId;
-      const body = await deps.bodies.bodyOf(found);
+      const body = found.isOpened ? found.body : await deps.bodies.bodyOf(found);
       return reply.header('etag', `"${found.revision}"`).type(JSON_TYPE).send(body);
     },
   }),
