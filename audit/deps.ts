@@ -4,8 +4,7 @@ import { EVENT_STREAM, NDJSON, type Streams } from '../shared/http/server/stream
 import type { OpenText } from '../shared/payment/state.ts';
 import type { ReadModelsReader } from '../shared/read-models/port.ts';
 import type { Recorder } from './access-recorder.ts';
-import type { NamedBreaks } from './breaks.ts';
-import type { CheckRecord } from './check-record.ts';
+import type { noteVerifications } from './check-record.ts';
 import type { AuditVerification } from './contract.ts';
 import type { MerchantLookup } from './merchants.ts';
 import type { HeadFile } from './seals/seals.ts';
@@ -22,11 +21,7 @@ export type AuditDeps = {
   /** The names of the provider that is set (ADR-0247); left out where unknown here. */
   providers?: readonly string[];
   /** Before the result of each verification of the whole log: what it named can be acknowledged. */
-  noteVerification?: (
-    breaks: NamedBreaks,
-    over: number[],
-    boxes?: CheckRecord['boxes'],
-  ) => Promise<unknown>;
+  noteVerification?: ReturnType<typeof noteVerifications>;
   /** Left out where there is no store of keys. */
   verifyKeys?: ((signal: AbortSignal) => Promise<AuditVerification['keys']>) | undefined;
   /** Of the key whose seals are trusted, in base64url; left out where this process has none. */

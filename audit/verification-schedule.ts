@@ -54,8 +54,11 @@ export const startVerification = (options: VerificationOptions) => {
   /** The log is verified also while the store of keys is away. */
   const keys = async (signal: AbortSignal) =>
     options.verifyKeys?.(signal).catch((error: unknown) => {
-      if (signal.aborted) return undefined;
-      logger.warn({ reason: reasonOf(error) }, 'the boxes of personal data could not be verified');
+      if (!signal.aborted)
+        logger.warn(
+          { reason: reasonOf(error) },
+          'the boxes of personal data could not be verified',
+        );
       return undefined;
     });
 

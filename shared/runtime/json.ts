@@ -1,5 +1,6 @@
 /** JSON read without rounding (schemas reject fractions and non-doubles); text without terminal controls. */
 import { isUtf8 } from 'node:buffer';
+import { orElse } from './error-text.ts';
 
 /**
  * `repeated`: there where a key is given twice in one object, of which the value has the last alone; those
@@ -145,13 +146,7 @@ export const parseText = (
 };
 
 /** Undefined for a text that is no JSON; numbers are rounded to doubles. */
-export const jsonValueOf = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
+export const jsonValueOf = (text: string): unknown => orElse(undefined, () => JSON.parse(text));
 
 /** None when the text is no JSON object. */
 export const jsonFieldsOf = (text: string): Record<string, unknown> => Object(jsonValueOf(text));
