@@ -117,6 +117,8 @@ const unreadableIn = async ({ store }: AttentionDeps, stream: string) => {
   return error instanceof StreamNotWhole ? undefined : error;
 };
 
+const NO_KEY = 'its key is missing, or is another one';
+
 const paymentItems: Read = async function* (deps, merchantId) {
   const { readModels, documents } = deps;
   const owns = async (paymentId: string): Promise<boolean> =>
@@ -139,7 +141,7 @@ const paymentItems: Read = async function* (deps, merchantId) {
   }
   const { boxes = [] } = await recordIn(documents.verification);
   const closed = new Map(boxes.map(({ stream, reason }) => [paymentOf(stream), reason]));
-  for (const paymentId of deps.opener.missing) closed.set(paymentId, 'its key is missing');
+  for (const paymentId of deps.opener.missing) closed.set(paymentId, NO_KEY);
   for (const [paymentId, why] of closed) {
     if (paymentId === undefined || !(await owns(paymentId))) continue;
     const about = { paymentId, subject: paymentId, time: 'key' };
